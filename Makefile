@@ -1,0 +1,110 @@
+# Everything a checkout needs: `make serve` runs the service, `make test` the tests. The first call makes .venv and
+# installs into it what constraints.txt pins; stamp files there keep the next call fast. Needs python3 (3.10 or
+# newer, with venv) and make, nothing else.
+
+.DEFAULT_GOAL := help
+# Two targets may both want to install into .venv: one after the other, also under `make -j`.
+.NOTPARALLEL:
+
+# The Python that makes .venv: make test PYTHON=python3.12
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# More arguments for pip, such as an index that has CPU builds of torch; PyPI's for Linux carry CUDA, several GB.
+PIP_ARGS ?=
+
+# The service. Plain `=`, so that a HOST or PORT in the environment (some shells export one) cannot put it on a
+# public address: say it on the command line, make serve HOST=0.0.0.0 PORT=9000
+HOST = 127.0.0.1
+PORT = 8000
+# Which agent answers, `best` of the service's own choosing where empty: make serve AGENT=greedy
+AGENT =
+
+# make train PRESET=NAME TRAIN_ARGS='...'
+PRESET ?= smoke
+TRAIN_ARGS ?=
+
+# Tests go to the workers by file, so that a kernel which only one file uses is compiled in one process.
+PYTEST_WORKERS ?= 2
+PYTEST_ARGS ?=
+
+# One thread a process, on purpose: the matrices here are small, and the work is spread over processes (test workers,
+# arena shards, service workers). More threads than cores make OpenMP barriers wait for a descheduled thread, and a
+# call of half a millisecond then takes tens. Must be set before numpy, numba or torch is imported, hence here.
+# A value that stands in the environment is kept.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+export NUMBA_NUM_THREADS ?= 1
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL = $(PIP) install $(PIP_ARGS) -c constraints.txt
+BUILD_FILES := pyproject.toml setup.py constraints.txt
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: serve
+serve: $(VENV)/.installed-serve ## run the service and its page on HOST:PORT (127.0.0.1:8000), AGENT=NAME to choose
+	$(BIN)/skipbo serve --host '$(HOST)' --port '$(PORT)' $(if $(AGENT),--agent '$(AGENT)')
+
+.PHONY: test
+test: $(VENV)/.installed-all ## run the tests, but for the slow ones; PYTEST_ARGS='-k name' to choose
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m 'not slow' $(PYTEST_ARGS)
+
+.PHONY: verify-long
+verify-long: $(VENV)/.installed-all ## run the slow tests: long games, strength claims, training to a level
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m slow $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(VENV)/.installed-all ## check style (ruff) and types (mypy)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.PHONY: format
+format: $(VENV)/.installed-all ## rewrite the source in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: train
+train: $(VENV)/.installed-train ## train an agent, PRESET=smoke unless given
+	$(BIN)/skipbo train --preset '$(PRESET)' $(TRAIN_ARGS)
+
+.PHONY: install
+install: $(VENV)/.installed-all ## make .venv with everything in it
+
+# build/ goes first: setuptools would put modules deleted since the last build into the wheel.
+.PHONY: wheel
+wheel: $(VENV)/.build-tools ## build dist/*.whl
+	rm -rf build dist
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+
+.PHONY: clean
+clean: ## remove build output and caches
+	rm -rf build dist *.egg-info .coverage htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis
+	find skipbo_env training serve tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: distclean
+distclean: clean ## remove .venv too
+	rm -rf $(VENV)
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo 'skipbo-env needs Python 3.10 or newer as "$(PYTHON)". Name another: make PYTHON=python3.12' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo '"$(PYTHON)" cannot make virtual environments. On Debian or Ubuntu: apt-get install python3-venv' >&2; \
+	  echo 'Or name another Python: make PYTHON=python3.12' >&2; exit 1; }
+	@$(PIP) --version >/dev/null 2>&1 || { set -x; $(PYTHON) -m venv --clear $(VENV); }
+	@touch $@
+
+# The build backend, pinned like the rest; hence no build isolation below, which would fetch the newest.
+$(VENV)/.build-tools: $(VENV)/.created constraints.txt
+	$(INSTALL) setuptools
+	@touch $@
+
+# $(VENV)/.installed-EXTRA: the package, editable, with that extra. `serve` installs no torch.
+$(VENV)/.installed-%: $(VENV)/.build-tools $(BUILD_FILES)
+	$(INSTALL) --no-build-isolation -e '.[$*]'
+	@touch $@
