@@ -1,0 +1,26 @@
+"""Everything that picks a move: rule-based kernels, the value network with its turn search, and the names of agents."""
+
+from skipbo_env.agents.agent import (
+    Agent,
+    AgentError,
+    BestAgent,
+    RuleAgent,
+    TurnAgent,
+    list_agents,
+    make_agent,
+)
+from skipbo_env.agents.models import Model, ModelError, list_models, load_model
+
+__all__ = [
+    "Agent",
+    "AgentError",
+    "BestAgent",
+    "Model",
+    "ModelError",
+    "RuleAgent",
+    "TurnAgent",
+    "list_agents",
+    "list_models",
+    "load_model",
+    "make_agent",
+]

@@ -1,0 +1,591 @@
+"""Turn search: enumerate how the current part of the turn can end, judge each ending by a network, play towards the best.
+
+Nothing hidden is read: the search stops where a stock card would flip or the hand would refill, and judges what stands before
+the hidden card is seen. Positions reached in different orders are searched once; building piles of equal height count as one.
+Every play that it tries goes through the rules' own kernels on a copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skipbo_env.agents.network import (
+    _HAND_ROWS,
+    _R_CHAIN,
+    _R_DEPTH,
+    _R_KIND,
+    _R_NEAR,
+    _R_PILE,
+    _R_SIZE,
+    B_CHAIN,
+    B_DEPTH,
+    B_KIND,
+    B_NEAR,
+    B_PILE,
+    B_SIZE,
+    B_TOP,
+    FLIP,
+    FLIP_REFILL,
+    REFILL,
+    S_END,
+    S_HAND,
+    TURN_OVER,
+    UNKNOWN,
+    Network,
+    board_rows,
+    board_slots,
+    chain_missing,
+    fill_moving_slots,
+    fill_own_piles,
+    fill_slots,
+    first_layer,
+    num_slots,
+    sigmoid,
+    swap_row,
+    swap_rows,
+    upper_layers,
+)
+from skipbo_env.engine.bits import lowest_bit
+from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.layout import (
+    AT_DISCARDS,
+    AT_STOCKS,
+    BOARD,
+    BOARD_CELLS,
+    BOARDS,
+    COMPLETED_SIZE,
+    DECK,
+    DEPTH,
+    DRAW_HI,
+    DRAW_LO,
+    HAND_CELLS,
+    HEADER,
+    HEIGHT,
+    PLAYER,
+    PLAYERS,
+    SIDES,
+    STOCK_N,
+    STOCK_TOP,
+    TOP,
+    State,
+)
+from skipbo_env.engine.moves import (
+    A_DISCARD,
+    A_DISCARD2,
+    A_END,
+    A_END2,
+    A_HAND,
+    A_PASS,
+    A_STOCK2,
+    _build,
+    _leave_hand,
+    _put_discard,
+    _take_discard,
+    apply,
+    legal_words,
+    other_board,
+    own_board,
+    side_stock,
+)
+from skipbo_env.engine.rng import mix64, stream_below
+
+MAX_NODES = 4096
+TABLE = 16384
+
+
+class Work(NamedTuple):
+    """Scratch space of one search; one a thread.
+
+    Attributes:
+        state: a whole game, where plays are tried.
+        snaps: each node's changing cells, int32 of shape (nodes, cells).
+        slots: each node's slots, int32 of shape (nodes, slots).
+        accs: each node's first-layer sums, float32 of shape (nodes, hidden).
+        parents: each node's parent, int32; the root's is -1.
+        via: the action that led to each node, int32.
+        keys: hash table of nodes seen, uint64 of shape (TABLE,); 0 is free.
+        used: places of the table in use, to clear it by.
+        ending: slots of the ending being judged.
+        best: slots of the best ending so far.
+        acc, acc2, hidden: float32 of shape (hidden,).
+        counts: int32 of shape (14,).
+        path: the actions that lead to the chosen ending, int64.
+        info: int64: nodes, endings, kind of the chosen ending.
+    """
+
+    state: State
+    snaps: NDArray[np.int32]
+    slots: NDArray[np.int32]
+    accs: NDArray[np.float32]
+    parents: NDArray[np.int32]
+    via: NDArray[np.int32]
+    keys: NDArray[np.uint64]
+    used: NDArray[np.int32]
+    ending: NDArray[np.int32]
+    best: NDArray[np.int32]
+    acc: NDArray[np.float32]
+    acc2: NDArray[np.float32]
+    hidden: NDArray[np.float32]
+    counts: NDArray[np.int32]
+    path: NDArray[np.int64]
+    info: NDArray[np.int64]
+
+
+def new_work(state: State, net: Network, max_nodes: int = MAX_NODES) -> Work:
+    """Scratch space for searches of games like this one with networks like this one."""
+    slots = num_slots(int(state[PLAYERS]), int(state[BOARDS]))
+    hidden = net.b1.size
+    return Work(
+        state=np.zeros_like(state),
+        snaps=np.zeros((max_nodes, int(state[AT_STOCKS])), np.int32),
+        slots=np.zeros((max_nodes, slots), np.int32),
+        accs=np.zeros((max_nodes, hidden), np.float32),
+        parents=np.zeros(max_nodes, np.int32),
+        via=np.zeros(max_nodes, np.int32),
+        keys=np.zeros(TABLE, np.uint64),
+        used=np.zeros(max_nodes, np.int32),
+        ending=np.zeros(slots, np.int32),
+        best=np.zeros(slots, np.int32),
+        acc=np.zeros(hidden, np.float32),
+        acc2=np.zeros(hidden, np.float32),
+        hidden=np.zeros(hidden, np.float32),
+        counts=np.zeros(14, np.int32),
+        path=np.zeros(512, np.int64),
+        info=np.zeros(4, np.int64),
+    )
+
+
+@kernel
+def _key(state, player):
+    """64 bits that tell the positions of one turn apart: heights as a set, hand, depths of the usable discard piles."""
+    heights = np.uint64(0)
+    for b in range(4):
+        heights += np.uint64(1) << np.uint64(4 * state[HEIGHT + b])
+    key = mix64(heights + np.uint64(0x51ED270B))
+    hand = HEADER + HAND_CELLS * player + 1
+    for c in range(13):
+        key = key * np.uint64(0x100000001B3) + np.uint64(state[hand + c])
+    board = own_board(state, player)
+    for d in range(4):
+        key = key * np.uint64(0x100000001B3) + np.uint64(state[board + DEPTH + d])
+    if state[BOARDS] != state[SIDES]:
+        board = other_board(state, player)
+        for d in range(4):
+            key = key * np.uint64(0x100000001B3) + np.uint64(state[board + DEPTH + d])
+    return mix64(key) | np.uint64(1)
+
+
+@kernel
+def _is_new(work, key, nodes):
+    """Put a key into the table; False where it was there."""
+    place = np.int64(key >> np.uint64(20)) & (TABLE - 1)
+    while work.keys[place] != 0:
+        if work.keys[place] == key:
+            return False
+        place = (place + 1) & (TABLE - 1)
+    work.keys[place] = key
+    work.used[nodes] = place
+    return True
+
+
+@kernel
+def _restore(work, node):
+    snap = work.snaps[node]
+    for i in range(len(snap)):
+        work.state[i] = snap[i]
+
+
+@kernel
+def _save(work, node, parent, action):
+    snap = work.snaps[node]
+    for i in range(len(snap)):
+        snap[i] = work.state[i]
+    work.parents[node] = parent
+    work.via[node] = action
+
+
+@kernel
+def _copy(source, target):
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@kernel
+def _swap(net, slots, slot, row, acc):
+    """Set a slot to a row, and the first layer's sum with it."""
+    if slots[slot] != row:
+        swap_row(net, slots[slot], row, acc)
+        slots[slot] = row
+
+
+@kernel
+def _move_to(net, before, after, acc):
+    """Bring a first layer's sum from one list of slots to another."""
+    for i in range(len(before)):
+        if before[i] != after[i]:
+            swap_row(net, before[i], after[i], acc)
+
+
+@kernel
+def _twin_pile(state, b):
+    """Whether an earlier building pile has the same height, so that plays on pile b are another's."""
+    for earlier in range(b):
+        if state[HEIGHT + earlier] == state[HEIGHT + b]:
+            return True
+    return False
+
+
+@kernel
+def _mark_flip(state, net, slots, k, acc):
+    """Make the k-th board's stock top unknown, its size one less."""
+    at = board_slots(state, k)
+    rows = board_rows(state, k)
+    _swap(net, slots, at + B_TOP, rows + UNKNOWN, acc)
+    _swap(net, slots, at + B_SIZE, slots[at + B_SIZE] - 1, acc)
+    _swap(net, slots, at + B_NEAR, rows + _R_NEAR + 13 * 12 + 12, acc)
+    if k:
+        _swap(net, slots, at + B_CHAIN, rows + _R_CHAIN + 12, acc)
+
+
+@kernel
+def _empties_hand(state, action):
+    """Whether the hand is empty after a play that is not a stock card's."""
+    from_hand = A_HAND <= action < A_DISCARD
+    return state[HEADER + HAND_CELLS * state[PLAYER]] == (1 if from_hand else 0)
+
+
+@kernel
+def _lay(state, action, b):
+    """Lay a card of the hand or a discard pile on building pile b, and draw nothing."""
+    player = state[PLAYER]
+    if action < A_DISCARD:
+        card = (action - A_HAND) // 4 + 1
+        _leave_hand(state, player, card)
+    elif action < A_END:
+        card = _take_discard(state, own_board(state, player), (action - A_DISCARD) // 4)
+    else:
+        card = _take_discard(state, other_board(state, player), (action - A_DISCARD2) // 4)
+    _build(state, b, card)
+
+
+@kernel
+def _hidden_card(state, stock):
+    """Which hidden card a play just laid would show: FLIP, REFILL, FLIP_REFILL, or -1 for none.
+
+    An empty hand is refilled after a play of whatever source, if any card can be drawn then.
+    """
+    can_draw = state[DRAW_LO] < state[DRAW_HI] or state[COMPLETED_SIZE] > 0
+    if state[HEADER + HAND_CELLS * state[PLAYER]] == 0 and can_draw:
+        return FLIP_REFILL if stock else REFILL
+    return FLIP if stock else -1
+
+
+@kernel
+def _add_node(net, work, node, nodes, action):
+    """Do a play in work.state that shows nothing hidden, and make what it leads to a node if it is new.
+
+    Returns:
+        How many nodes there are.
+    """
+    scratch = work.state
+    player = scratch[PLAYER]
+    apply(scratch, action)
+    if not _is_new(work, _key(scratch, player), nodes):
+        return nodes
+    _save(work, nodes, node, action)
+    after = work.slots[nodes]
+    _copy(work.slots[node], after)
+    fill_moving_slots(scratch, player, after)
+    if A_DISCARD <= action < A_END:
+        fill_own_piles(scratch, player, after)
+    elif action >= A_DISCARD2:
+        fill_slots(scratch, player, work.counts, after)
+    _copy(work.accs[node], work.accs[nodes])
+    _move_to(net, work.slots[node], after, work.accs[nodes])
+    return nodes + 1
+
+
+@kernel
+def _chain_with(state, board, d, card):
+    """`chain_missing` of a board as it would be with one more card on its discard pile d."""
+    index = (board - BOARD) // BOARD_CELLS
+    cell = state[AT_DISCARDS] + (4 * index + d) * state[DECK] + state[board + DEPTH + d]
+    under = state[cell]  # other nodes of the search may still have this card
+    _put_discard(state, board, d, card)
+    missing = chain_missing(state, board)
+    _take_discard(state, board, d)
+    state[cell] = under
+    return missing
+
+
+@kernel
+def _keep(work, node, action, kind):
+    """Remember an ending as the chosen one."""
+    _copy(work.ending, work.best)
+    work.info[2] = node
+    work.info[3] = action
+    work.path[0] = kind
+
+
+@kernel
+def search(state, net, work, max_nodes, streams, stream, explore):
+    """Find the ending with the highest value for the seat to move.
+
+    Args:
+        state: the game, not over; it is not changed.
+        net: the network.
+        work: scratch space; afterwards work.path holds the actions that lead to the chosen ending, work.best its slots,
+            work.info[0] the number of nodes and work.info[1] the number of endings judged.
+        max_nodes: positions within the turn to look at, at most; 1 to len(work.parents).
+        streams: uint64 states of random generators (for `explore`).
+        stream: which of them to use.
+        explore: 0 for the best ending, 1 for a uniformly random one.
+
+    Returns:
+        (value, actions): the value of the chosen ending in [0, 1] and the length of work.path; (value, 1) with a value of
+        -1 where the search found no ending within its nodes (the first legal action is then the path).
+    """
+    player = state[PLAYER]
+    hand = HEADER + HAND_CELLS * player
+    own = own_board(state, player)
+    team = state[BOARDS] != state[SIDES]
+    other = other_board(state, player) if team else own
+    side = player % state[SIDES]
+    _copy(state, work.state)
+    slots = work.slots[0]
+    fill_slots(state, player, work.counts, slots)
+    first_layer(net, slots, work.accs[0])
+    _save(work, 0, -1, -1)
+    _is_new(work, _key(state, player), 0)
+    nodes = 1
+    node = 0
+    endings = 0
+    best = -1.0e30
+    win = False
+    scratch = work.state
+    ending = work.ending
+    while node < nodes and not win:
+        _restore(work, node)
+        words = legal_words(scratch)
+        w0, w1, w2, w3 = words
+        # Endings by a discard. The part that they share is done once: the turn is over, and the card leaves the hand.
+        for target in range(2):
+            if target == 0:
+                ends_low = w1 >> np.uint64(A_END - 64) & np.uint64((1 << 52) - 1)
+                board = own
+            elif team:
+                ends_low = (w2 >> np.uint64(A_END2 - 128)) | (w3 << np.uint64(192 - A_END2))
+                board = other
+            else:
+                continue
+            at = board_slots(scratch, target)
+            rows = board_rows(scratch, target)
+            last_card = 0
+            empty_done = False
+            while ends_low:
+                bit = np.int64(lowest_bit(ends_low))
+                ends_low &= ends_low - np.uint64(1)
+                card = bit // 4 + 1
+                d = bit % 4
+                if card != last_card:
+                    last_card = card
+                    empty_done = False
+                    _copy(work.accs[node], work.acc2)
+                    _copy(work.slots[node], ending)
+                    count = scratch[hand + card] - 1
+                    _swap(
+                        net, ending, S_HAND + card - 1, _HAND_ROWS + 5 * (card - 1) + min(count, 4), work.acc2
+                    )
+                    kind_row = rows + _R_KIND + 5 * (card - 1)
+                    kinds = ending[at + B_KIND + card - 1] - kind_row
+                    if kinds < 4:
+                        _swap(net, ending, at + B_KIND + card - 1, kind_row + kinds + 1, work.acc2)
+                top = scratch[board + TOP + d]
+                if top == 0:
+                    if empty_done:
+                        continue
+                    empty_done = True
+                old_pile = ending[at + B_PILE + d]
+                old_depth = ending[at + B_DEPTH + d]
+                new_pile = rows + _R_PILE + 14 * card + top
+                new_depth = rows + _R_DEPTH + min(scratch[board + DEPTH + d] + 1, 11)
+                swap_rows(net, work.acc2, old_pile, new_pile, old_depth, new_depth, work.acc)
+                old_chain = new_chain = ending[at + B_CHAIN]
+                if target:  # a card on the partner's board can help or hinder its own chain
+                    new_chain = rows + _R_CHAIN + _chain_with(scratch, board, d, card)
+                    if new_chain != old_chain:
+                        swap_row(net, old_chain, new_chain, work.acc)
+                value = upper_layers(net, work.acc, work.hidden)
+                endings += 1
+                if explore:
+                    value = best + 1.0 if stream_below(streams, stream, endings) == 0 else best - 1.0
+                if value > best:
+                    best = value
+                    ending[at + B_CHAIN] = new_chain
+                    ending[at + B_PILE + d] = new_pile
+                    ending[at + B_DEPTH + d] = new_depth
+                    _keep(work, node, (A_END if target == 0 else A_END2) + bit, TURN_OVER)
+                    ending[at + B_CHAIN] = old_chain
+                    ending[at + B_PILE + d] = old_pile
+                    ending[at + B_DEPTH + d] = old_depth
+        if w1 >> np.uint64(A_PASS - 64) & np.uint64(1):
+            _copy(work.slots[node], ending)
+            value = upper_layers(net, work.accs[node], work.hidden)
+            endings += 1
+            if explore:
+                value = best + 1.0 if stream_below(streams, stream, endings) == 0 else best - 1.0
+            if value > best:
+                best = value
+                _keep(work, node, A_PASS, TURN_OVER)
+        # Plays: each ends this part of the turn (flip, refill) or leads to another node.
+        for part in range(3):
+            if part == 0:
+                plays = w0
+            elif part == 1:
+                plays = w1 & (np.uint64(0xFF) | np.uint64(7) << np.uint64(A_STOCK2 - 64))
+            else:
+                plays = w2 & np.uint64(0x1FFFF)
+            while plays:
+                action = 64 * part + np.int64(lowest_bit(plays))
+                plays &= plays - np.uint64(1)
+                b = (action if action < A_END else action - 1) % 4
+                if _twin_pile(scratch, b):
+                    continue
+                stock = action < A_HAND or A_STOCK2 <= action < A_DISCARD2
+                if stock:
+                    board = own if action < A_HAND else other
+                    if side_stock(scratch, side) == 1:
+                        # The game's last stock card: nothing is better.
+                        win = True
+                        endings += 1
+                        best = 1.0e30
+                        _copy(work.slots[node], ending)
+                        _keep(work, node, action, FLIP)
+                        break
+                    card = scratch[board + STOCK_TOP]
+                    scratch[board + STOCK_TOP] = 0
+                    scratch[board + STOCK_N] -= 1
+                    _build(scratch, b, card)
+                elif _empties_hand(scratch, action):
+                    _lay(scratch, action, b)
+                kind = _hidden_card(scratch, stock)
+                if kind < 0:
+                    _restore(work, node)
+                    if nodes < max_nodes:
+                        nodes = _add_node(net, work, node, nodes, action)
+                        _restore(work, node)
+                    continue
+                _copy(work.slots[node], ending)
+                fill_moving_slots(scratch, player, ending)
+                if A_DISCARD <= action < A_END:
+                    fill_own_piles(scratch, player, ending)
+                elif action >= A_DISCARD2:
+                    fill_slots(scratch, player, work.counts, ending)
+                ending[S_END] = kind
+                _copy(work.accs[node], work.acc)
+                _move_to(net, work.slots[node], ending, work.acc)
+                if stock:
+                    if scratch[board + STOCK_N] > 0:
+                        _mark_flip(scratch, net, ending, 0 if board == own else 1, work.acc)
+                    else:
+                        k = 0 if board == own else 1
+                        at = board_slots(scratch, k)
+                        _swap(net, ending, at + B_TOP, board_rows(scratch, k), work.acc)
+                        _swap(net, ending, at + B_SIZE, board_rows(scratch, k) + _R_SIZE, work.acc)
+                value = upper_layers(net, work.acc, work.hidden)
+                endings += 1
+                if explore:
+                    value = best + 1.0 if stream_below(streams, stream, endings) == 0 else best - 1.0
+                if value > best:
+                    best = value
+                    _keep(work, node, action, kind)
+                _restore(work, node)
+            if win:
+                break
+        node += 1
+    for i in range(nodes):
+        work.keys[work.used[i]] = 0
+    work.info[0] = nodes
+    work.info[1] = endings
+    if endings == 0:
+        work.path[0] = np.int64(lowest_bit(w0)) if w0 else 64 + np.int64(lowest_bit(w1))
+        return -1.0, 1
+    node = work.info[2]
+    length = 1
+    while node > 0:
+        node = work.parents[node]
+        length += 1
+    work.info[2], node = work.path[0], work.info[2]
+    work.path[length - 1] = work.info[3]
+    at = length - 2
+    while node > 0:
+        work.path[at] = work.via[node]
+        node = work.parents[node]
+        at -= 1
+    if win:
+        return 1.0, length
+    if explore:
+        first_layer(net, work.best, work.acc)
+        return sigmoid(upper_layers(net, work.acc, work.hidden)), length
+    return sigmoid(best), length
+
+
+@kernel
+def fill_ending(state, action, work):
+    """Write the slots of the ending that a legal action makes into work.ending, from scratch.
+
+    The search reaches the same slots in small steps; this is the definition that tests hold it to, and what games of other
+    agents are turned into training data by.
+
+    Args:
+        state: the game before the action; it is not changed.
+        action: a legal action.
+        work: scratch space.
+
+    Returns:
+        TURN_OVER, FLIP, REFILL or FLIP_REFILL; -1 where the action ends no part of the turn.
+    """
+    player = state[PLAYER]
+    hand = HEADER + HAND_CELLS * player
+    slots = work.ending
+    scratch = work.state
+    _copy(state, scratch)
+    if A_END <= action < A_PASS or action >= A_END2:
+        low = action < A_PASS
+        board = own_board(state, player) if low else other_board(state, player)
+        k = action - (A_END if low else A_END2)
+        scratch[hand] -= 1
+        scratch[hand + k // 4 + 1] -= 1
+        _put_discard(scratch, board, k % 4, k // 4 + 1)
+        fill_slots(scratch, player, work.counts, slots)
+        return TURN_OVER
+    if action == A_PASS:
+        fill_slots(scratch, player, work.counts, slots)
+        return TURN_OVER
+    b = (action if action < A_END else action - 1) % 4
+    stock = action < A_HAND or A_STOCK2 <= action < A_DISCARD2
+    if stock:
+        board = own_board(state, player) if action < A_HAND else other_board(state, player)
+        card = scratch[board + STOCK_TOP]
+        scratch[board + STOCK_TOP] = 0
+        scratch[board + STOCK_N] -= 1
+        _build(scratch, b, card)
+    elif _empties_hand(scratch, action):
+        board = 0
+        _lay(scratch, action, b)
+    kind = _hidden_card(scratch, stock)
+    if kind < 0:
+        return -1
+    fill_slots(scratch, player, work.counts, slots)
+    slots[S_END] = kind
+    if stock:
+        k = 0 if action < A_HAND else 1
+        at = board_slots(state, k)
+        rows = board_rows(state, k)
+        left = scratch[board + STOCK_N]
+        slots[at + B_TOP] = rows + (UNKNOWN if left else 0)
+        slots[at + B_SIZE] = rows + _R_SIZE + min(left, 40)
+    return kind

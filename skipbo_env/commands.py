@@ -1,0 +1,207 @@
+"""The subcommands of `skipbo` that need neither training nor serve; `skipbo_env.cli` runs them.
+
+Each is a plain function: its parameters are the options, its docstring is the help, what it returns
+is the exit code. They read options and files and print; the work is done in other modules, imported
+when a command runs. What is wrong with a request is a ValueError or OSError, which the command line
+tells in one line.
+"""
+
+from __future__ import annotations
+
+import json as jsonlib
+import sys
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, subcommand
+
+if TYPE_CHECKING:
+    from skipbo_env.rules import Rules
+
+
+def rules_of(text: str, players: int | None = None) -> Rules:
+    """The rules that an option names: a preset, a JSON object, or a file with one.
+
+    Args:
+        text: such as "short", '{"stock_size": 20, "must_play_stock": true}' or "rules.json".
+        players: overrides the number of players, unless the rules fix teams.
+
+    Raises:
+        RulesError: (a ValueError) no such preset, or rules that cannot be played.
+        ValueError: no JSON.
+        OSError: the file cannot be read.
+    """
+    from skipbo_env.rules import Rules
+
+    if text.endswith(".json"):
+        text = Path(text).read_text(encoding="utf-8")
+    if not text.lstrip().startswith("{"):
+        return Rules.of(text, players)
+    try:
+        data = jsonlib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"rules: no JSON: {error}") from None
+    return Rules.of(data, players)
+
+
+# play ------------------------------------------------------------------------------------------
+
+
+def play(
+    *,
+    agent: tuple[str, ...] = ("best",),
+    players: int | None = None,
+    rules: str = "standard",
+    seat: int = 0,
+    seed: int | None = None,
+    hints: str | None = None,
+    record: Path | None = None,
+) -> int:
+    """Play a game in the terminal against agents.
+
+    Type a move's number in the list or its text, h for a hint, q to quit. For example, with three
+    players, 10-card stocks and the greedy agent in both other seats:
+
+        skipbo play --players 3 --rules short --agent greedy
+
+    Args:
+        agent: who plays the other seats: one agent for all of them, or one for each.
+        players: how many play, you among them; the rules' own number if not given.
+        rules: a preset's name, a JSON object of settings, or a .json file with one.
+        seat: yours, from 0.
+        seed: makes the deal and the agents' choices the same every time.
+        hints: the agent that gives hints; the first of the others if not given.
+        record: add the game's record to this .jsonl file, also where you quit.
+    """
+    from skipbo_env.agents import make_agent
+    from skipbo_env.game import Game
+    from skipbo_env.record import append_record
+    from skipbo_env.terminal import TerminalGame
+
+    game = Game(rules_of(rules, players), seed=seed)
+    count = game.rules.players
+    if not 0 <= seat < count:
+        raise ValueError(f"--seat: must be 0 to {count - 1}, got {seat}")
+    others = [other for other in range(count) if other != seat]
+    names = list(agent) * (len(others) if len(agent) == 1 else 1)
+    if len(names) != len(others):
+        raise ValueError(f"--agent: name one agent, or {len(others)}; got {len(agent)}")
+    if record is not None and not record.parent.is_dir():
+        raise ValueError(f"--record: there is no folder {record.parent}")
+    # Every agent has its own random stream, so that a hint does not change what the others play.
+    chosen = dict(zip(others, names, strict=True))
+    agents = {
+        other: make_agent(name, seed=_stream(game.seed, other)) for other, name in chosen.items()
+    }
+    table = TerminalGame(
+        game,
+        seat,
+        agents,
+        names={other: f"player {other} ({name})" for other, name in chosen.items()},
+        adviser=lambda: make_agent(hints or names[0], seed=_stream(game.seed, seat)),
+    )
+    finished = table.play()
+    if record is not None:
+        seats = ["human" if other == seat else chosen[other] for other in range(count)]
+        append_record(record, game.record(seats))
+        table.console.print(f"recorded in {record}" + ("" if finished else " (unfinished)"))
+    return 0
+
+
+def _stream(seed: int | None, seat: int) -> int:
+    """A seed for the agent in a seat, from the game's."""
+    import numpy as np
+
+    sequence = np.random.SeedSequence(seed or 0, spawn_key=(seat,))
+    return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+# record ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class CheckRecords:
+    """Replay every record of a file and name the first event that cannot be.
+
+    The exit code is 0 where all follow, 1 where one does not. For example:
+
+        skipbo record check games.jsonl --json
+    """
+
+    file: Positional[Path]
+    """A .jsonl file: one record a line."""
+
+    json: bool = False
+    """Print one JSON object."""
+
+    def run(self) -> int:
+        """Check the file; 0 if every record follows, else 1."""
+        from skipbo_env.record import check_file
+
+        found = check_file(self.file)
+        if self.json:
+            print(jsonlib.dumps(found))
+        elif found["valid"]:
+            count = found["records"]
+            print(f"{self.file}: {count} record{'s' if count != 1 else ''}, all of them follow")
+        else:
+            print(f"{self.file}:{found['line']}: {found['error']}")
+        return 0 if found["valid"] else 1
+
+
+@dataclass
+class ShowRecord:
+    """Print a record as text, or the table after so many choices of it.
+
+    For example, the third game of a file, and the table after its first ten choices:
+
+        skipbo record show games.jsonl --game 3
+        skipbo record show games.jsonl --game 3 --ply 10
+    """
+
+    file: Positional[Path]
+    """A .jsonl file: one record a line."""
+
+    game: int = 1
+    """Which record of the file, from 1."""
+
+    ply: int | None = None
+    """Show the table after so many plays, discards and passes."""
+
+    seat: int | None = None
+    """Whose hand the table shows; nobody's if not given."""
+
+    def run(self) -> int:
+        """Print the record."""
+        from skipbo_env import record, render
+
+        records = record.read_records(self.file)
+        line, data = next(islice(records, max(0, self.game - 1), None), (0, None))
+        if data is None or self.game < 1:
+            raise ValueError(f"--game: {self.file} has no record {self.game}")
+        try:
+            if self.ply is None:
+                print(record.as_text(data))
+            else:
+                told = record.replay(data, self.ply)
+                color = sys.stdout.isatty()
+                print(render.ansi(told.state, told.rules, self.seat, color=color))
+        except record.RecordError as error:
+            raise ValueError(f"{self.file}:{line}: {error}") from error
+        return 0
+
+
+def record(
+    action: Annotated[CheckRecords, subcommand("check")]
+    | Annotated[ShowRecord, subcommand("show")],
+) -> int:
+    """Check and show game records.
+
+    For example:
+
+        skipbo record check games.jsonl
+        skipbo record show games.jsonl --game 3
+    """
+    return action.run()

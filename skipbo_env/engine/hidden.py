@@ -1,0 +1,119 @@
+"""Deal anew what a seat cannot see: the kernel behind determinising a game and dealing a position.
+
+It reads what is public, the observer's own hand, and how many cards lie in each hidden zone; never
+which.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skipbo_env.engine.deal import shuffle
+from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.layout import (
+    AT_DRAW,
+    AT_SEEN,
+    AT_STOCKS,
+    BOARD,
+    BOARD_CELLS,
+    BOARDS,
+    DECK,
+    DRAW_HI,
+    DRAW_LO,
+    HAND_CELLS,
+    HEADER,
+    PLAYERS,
+    RESHUFFLED,
+    RESHUFFLES,
+    STOCK_N,
+    STOCK_SIZE,
+    WILD,
+)
+from skipbo_env.engine.observe import unseen_counts
+from skipbo_env.engine.rng import set_seed
+
+
+@kernel(allocates=True)
+def deal_hidden(state, player, seed):
+    """Deal other hands, the draw pile and the stocks below their tops from a seat's unseen cards.
+
+    Before the first reshuffle all these zones are alike. After one, the draw pile holds reshuffled
+    cards only and no stock holds any, so the draw pile comes from the reshuffled cards that the
+    seat has not seen since, the stocks come from the others, and the hands get what remains of
+    both. Where one pool is too small (a play from a hand of mixed age may have been of either),
+    the other one fills the gap.
+
+    The array keeps no trace of what was hidden before: its generator starts from the seed, unused
+    cells of the draw zone are zero, and the SEEN zone is that of a reshuffle just done with the
+    cards of the observer's pool.
+
+    Args:
+        state: the game. The hidden zones need their sizes only: hand sizes, stock sizes, DRAW_LO
+            and DRAW_HI. They must add up to the unseen cards.
+        player: the observer.
+        seed: 64 bits.
+    """
+    set_seed(state, seed)
+    players = state[PLAYERS]
+    seen = state[AT_SEEN] + HAND_CELLS * player
+    if state[RESHUFFLES]:
+        for card in range(1, WILD + 1):
+            state[RESHUFFLED + card] = max(0, state[RESHUFFLED + card] - state[seen + card])
+        for p in range(players):
+            at = state[AT_SEEN] + HAND_CELLS * p
+            state[at] = state[HEADER + HAND_CELLS * p]
+            for card in range(1, WILD + 1):
+                state[at + card] = 0
+
+    # All unseen cards in the draw zone: first those that may lie in the draw pile, then the others.
+    counts = np.zeros(WILD + 1, dtype=np.int32)
+    unseen_counts(state, player, counts)
+    draw = state[AT_DRAW]
+    drawn = state[DRAW_HI] - state[DRAW_LO]
+    unseen = 0
+    for card in range(1, WILD + 1):
+        unseen += counts[card]
+    for i in range(unseen, state[DECK]):
+        state[draw + i] = 0
+    front = 0
+    back = unseen
+    for card in range(1, WILD + 1):
+        drawable = counts[card]
+        if state[RESHUFFLES]:
+            drawable = min(drawable, state[RESHUFFLED + card])
+        for _ in range(drawable):
+            state[draw + front] = card
+            front += 1
+        for _ in range(counts[card] - drawable):
+            back -= 1
+            state[draw + back] = card
+    shuffle(state, draw, front)
+    shuffle(state, draw + front, unseen - front)
+
+    # The draw pile is the front part, the stocks are the back part, and the hands lie between them.
+    stocks = 0
+    for b in range(state[BOARDS]):
+        stocks += max(0, state[BOARD + BOARD_CELLS * b + STOCK_N] - 1)
+    at = unseen - stocks
+    if front < unseen:  # the parts may mix both pools, one after the other
+        shuffle(state, draw, drawn)
+        shuffle(state, draw + drawn, at - drawn)
+        shuffle(state, draw + at, stocks)
+    for b in range(state[BOARDS]):
+        stock = state[AT_STOCKS] + b * state[STOCK_SIZE]
+        for i in range(state[BOARD + BOARD_CELLS * b + STOCK_N] - 1):
+            state[stock + i] = state[draw + at]
+            at += 1
+    at = drawn
+    for p in range(players):
+        if p != player:
+            hand = HEADER + HAND_CELLS * p
+            for card in range(1, WILD + 1):
+                state[hand + card] = 0
+            for _ in range(state[hand]):
+                state[hand + state[draw + at]] += 1
+                at += 1
+    for i in range(drawn, unseen):
+        state[draw + i] = 0
+    state[DRAW_LO] = 0
+    state[DRAW_HI] = drawn

@@ -1,0 +1,84 @@
+"""`kernel`: Numba's njit with this project's options and a compile cache that cannot go stale.
+
+Numba's own cache looks at one file only: a kernel that calls a kernel of another, edited file would keep running the old
+code. So the cache's folder is named by a hash of every source in the package, Numba's version and the CPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import llvmlite.binding
+import numba
+from numba import config
+from platformdirs import user_cache_path
+
+_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def source_hash(package: Path = _PACKAGE) -> str:
+    """Hash of all that decides compiled code: the package's sources, Numba's version, the CPU and its features."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        if b"engine.jit import" in (text := path.read_bytes()) or path.parent.name == "engine":
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + text)
+    digest.update(numba.__version__.encode())
+    digest.update(llvmlite.binding.get_host_cpu_name().encode())
+    digest.update(llvmlite.binding.get_host_cpu_features().flatten().encode())
+    return digest.hexdigest()[:16]
+
+
+def cache_directory() -> Path:
+    """Where compiled kernels lie: SKIPBO_CACHE_DIR, or the user's cache folder, or a temporary one."""
+    setting = os.environ.get("SKIPBO_CACHE_DIR")
+    base = Path(setting) if setting else user_cache_path("skipbo_env", appauthor=False)
+    for root in (base, Path(tempfile.gettempdir()) / f"skipbo_env-{os.environ.get('USER', 'cache')}"):
+        folder = root / source_hash()
+        try:
+            is_new = not folder.exists()
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                if is_new and sys.stderr.isatty():
+                    print("skipbo: compiling the engine for this CPU, once", file=sys.stderr)
+                return folder
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp(prefix="skipbo_env-"))
+
+
+_CACHE = cache_directory()
+
+
+def kernel(function: _Kernel | None = None, *, allocates: bool = False, **options: Any) -> Any:
+    """Compile a function with njit: no GIL, cached, NumPy's error model, and no reference counts.
+
+    Numba counts references to every array that a kernel is given, with atomic instructions: two thirds of the time of a
+    game step. A kernel that makes no arrays needs none of it, so the counting (Numba's NRT) is off here.
+
+    Args:
+        function: what to compile.
+        allocates: whether it makes arrays or lists of its own (np.zeros, copies); without this Numba refuses those.
+        options: for njit (fastmath, inline).
+    """
+
+    def decorate(python: _Kernel) -> _Kernel:
+        dispatcher = numba.njit(nogil=True, error_model="numpy", _nrt=allocates, **options)(python)
+        if config.DISABLE_JIT:
+            return python
+        # The folder is read when caching is switched on; restoring it leaves other people's kernels alone.
+        before = config.CACHE_DIR
+        config.CACHE_DIR = str(_CACHE)
+        try:
+            dispatcher.enable_caching()
+        finally:
+            config.CACHE_DIR = before
+        return cast(_Kernel, dispatcher)
+
+    return decorate(function) if function is not None else decorate

@@ -1,0 +1,76 @@
+"""SplitMix64, its state inside the game's array, so that a copy of the array replays the same cards.
+
+Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.layout import RNG_HI, RNG_LO
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX2 = np.uint64(0x94D049BB133111EB)
+_LOW = np.uint64(0xFFFFFFFF)
+_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+
+
+@kernel
+def mix64(z):
+    """SplitMix64's finaliser: a bijection of 64 bits in which every input bit moves every output bit."""
+    z = (z ^ (z >> _30)) * _MIX1
+    z = (z ^ (z >> _27)) * _MIX2
+    return z ^ (z >> _31)
+
+
+@kernel
+def set_seed(state, seed):
+    """Start the array's generator from a 64-bit seed."""
+    mixed = mix64(np.uint64(seed) + _GAMMA)
+    state[RNG_LO] = np.int32(np.uint32(mixed & _LOW))
+    state[RNG_HI] = np.int32(np.uint32(mixed >> _32))
+
+
+@kernel
+def next_u64(state):
+    """The next 64 random bits of the array's generator."""
+    x = (np.uint64(np.uint32(state[RNG_HI])) << _32) | np.uint64(np.uint32(state[RNG_LO]))
+    x = x + _GAMMA
+    state[RNG_LO] = np.int32(np.uint32(x & _LOW))
+    state[RNG_HI] = np.int32(np.uint32(x >> _32))
+    return mix64(x)
+
+
+@kernel
+def below(state, n):
+    """A uniform number in [0, n), n at most 2**32 - 1, without modulo bias (Lemire, ACM TOMACS 2019)."""
+    bound = np.uint64(n)
+    product = (next_u64(state) >> _32) * bound
+    low = product & _LOW
+    if low < bound:
+        threshold = ((_LOW - bound) + np.uint64(1)) % bound
+        while low < threshold:
+            product = (next_u64(state) >> _32) * bound
+            low = product & _LOW
+    return np.int64(product >> _32)
+
+
+@kernel
+def stream_u64(streams, i):
+    """The next 64 random bits of generator i in an array of uint64 states (one an environment or agent)."""
+    streams[i] = streams[i] + _GAMMA
+    return mix64(streams[i])
+
+
+@kernel
+def stream_below(streams, i, n):
+    """A uniform number in [0, n) from generator i; the bias, under n / 2**32, is left in for speed."""
+    return np.int64(((stream_u64(streams, i) >> _32) * np.uint64(n)) >> _32)
+
+
+@kernel
+def stream_unit(streams, i):
+    """A uniform float64 in [0, 1) from generator i."""
+    return np.float64(stream_u64(streams, i) >> np.uint64(11)) * (1.0 / 9007199254740992.0)

@@ -1,0 +1,355 @@
+"""`Game`: one game as an object over the compiled engine; it only delegates.
+
+    >>> from skipbo_env import Game
+    >>> game = Game(seed=7)
+    >>> game.player in (0, 1), game.over, len(game.legal_actions()) > 0
+    (True, False, True)
+
+Exactness: a game is its array (`state`), which holds the random generator too, so that a copy replays the same cards. The
+choices made so far are kept beside it, which is what records are written from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skipbo_env import actions, position, record
+from skipbo_env.actions import IllegalAction
+from skipbo_env.engine import layout, moves, observe
+from skipbo_env.engine.deal import deal, deal_cards
+from skipbo_env.engine.layout import State
+from skipbo_env.rules import Rules
+
+_NO_SCRIPT = np.zeros(0, dtype=np.int32)
+
+
+def seed_to_u64(seed: int | None) -> int:
+    """A game's seed as 64 bits; None draws one from the operating system.
+
+    Raises:
+        ValueError: not an integer of 0 to 2**64 - 1.
+    """
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 1 << 64:
+        raise ValueError(f"seed: needs a whole number from 0 to 2**64 - 1, got {seed!r:.40}")
+    return int(seed)
+
+
+class Game:
+    """One game of Skip-Bo.
+
+    Args:
+        rules: a `Rules`, a preset's name or a mapping of settings.
+        players: overrides the number of players, unless the rules fix teams.
+        seed: 0 to 2**64 - 1; equal seeds and choices are equal games. None: a fresh one.
+
+    Raises:
+        RulesError: (a ValueError) rules that cannot be played; it names the field.
+        ValueError: a bad seed.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | str | Mapping[str, Any] = "standard",
+        *,
+        players: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.rules = Rules.of(rules, players)
+        self.seed: int | None = seed_to_u64(seed)
+        self.state: State = layout.new_state(self.rules)
+        deal(self.state, np.uint64(self.seed), int(self.state[layout.FIRST_PLAYER]))
+        self.start: State | None = self.state.copy()
+        self.actions: list[int] = []
+        self.scripts: dict[int, list[int]] = {}
+        self.agents: list[str] | None = None
+
+    @classmethod
+    def _of(cls, rules: Rules, state: State, seed: int | None) -> Game:
+        game = cls.__new__(cls)
+        game.rules, game.state, game.seed = rules, state, seed
+        game.start, game.actions, game.scripts = None, [], {}
+        game.agents = None
+        return game
+
+    @classmethod
+    def from_state(cls, rules: Rules, state: State) -> Game:
+        """A game that stands as in an engine's array, which is copied. It has no record."""
+        return cls._of(rules, state.copy(), None)
+
+    @classmethod
+    def from_deal(
+        cls,
+        rules: Rules,
+        stocks: Sequence[Sequence[int]],
+        draw: Sequence[int],
+        first_player: int,
+        seed: int | None = None,
+    ) -> Game:
+        """A game from known cards.
+
+        Args:
+            rules: what is played.
+            stocks: each board's stock from bottom to top.
+            draw: the draw pile in the order in which it will be drawn.
+            first_player: the seat that begins.
+            seed: where the order of later reshuffles comes from.
+
+        Raises:
+            ValueError: the cards are not the deck, a stock has the wrong size, or there is no such seat.
+        """
+        record.check_deal(rules, stocks, draw, first_player)
+        cards = np.array([*(card for stock in stocks for card in stock), *draw], dtype=np.int32)
+        state = layout.new_state(rules)
+        deal_cards(state, cards, first_player, np.uint64(seed_to_u64(seed or 0)))
+        game = cls._of(rules, state, seed)
+        game.start = state.copy()
+        return game
+
+    @property
+    def player(self) -> int:
+        """The seat to move; after the end, the seat that moved last."""
+        return int(self.state[layout.PLAYER])
+
+    @property
+    def over(self) -> bool:
+        """Whether the game has ended."""
+        return bool(self.state[layout.REASON])
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the turn limit cut the game off."""
+        return int(self.state[layout.REASON]) == layout.TURN_LIMIT
+
+    @property
+    def scores(self) -> list[int]:
+        """Points of each side: zeros while the game runs and where nobody won."""
+        out = np.zeros(self.rules.sides, dtype=np.int64)
+        moves.scores(self.state, out)
+        return [int(points) for points in out]
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """None while the game runs, then {"winner": side or None, "reason", "scores": one entry a side}."""
+        if not self.over:
+            return None
+        winner = int(self.state[layout.WINNER])
+        return {
+            "winner": winner if winner >= 0 else None,
+            "reason": layout.REASONS[int(self.state[layout.REASON])],
+            "scores": self.scores,
+        }
+
+    def mask(self) -> NDArray[np.int8]:
+        """Legal actions of the seat to move: int8 of shape (num_actions,), zeros at the end."""
+        out = np.zeros(self.rules.num_actions, dtype=np.int8)
+        moves.legal_mask(self.state, out)
+        return out
+
+    def legal_actions(self) -> list[int]:
+        """Ids of the legal actions, ascending; empty at the end."""
+        ids = np.zeros(actions.MAX_ACTIONS, dtype=np.int64)
+        n = moves.legal_actions(self.state, ids)
+        return [int(action) for action in ids[:n]]
+
+    def check_action(self, action: Any) -> int:
+        """The action as an int.
+
+        Raises:
+            IllegalAction: not an integer, not in the table, or not legal now; the message says why.
+        """
+        if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
+            raise IllegalAction(f"action: needs an action id, got {action!r:.40}")
+        action = int(action)
+        if self.over:
+            raise IllegalAction("action: the game is over")
+        if not 0 <= action < self.rules.num_actions:
+            raise IllegalAction(f"action: {action} is outside 0 to {self.rules.num_actions - 1}")
+        if not moves.is_legal(self.state, action):
+            raise IllegalAction(
+                f"action: {actions.action_text(action)!r} ({action}) is not legal for player {self.player} now"
+            )
+        return action
+
+    def apply(self, action: int, *, reshuffle: Sequence[int] | None = None) -> None:
+        """Do an action of the seat to move.
+
+        Args:
+            action: an id of the action table.
+            reshuffle: the order of a reshuffle that happens in it, next card first; None for a random one.
+
+        Raises:
+            IllegalAction: not legal; nothing has changed.
+            ValueError: the reshuffle is not the completed cards, or none happens; nothing has changed.
+        """
+        action = self.check_action(action)
+        if reshuffle is None:
+            moves.apply(self.state, action)
+        else:
+            after = self.state.copy()
+            moves.apply_scripted(after, action, np.array(reshuffle, dtype=np.int32))
+            if after[layout.RESHUFFLES] == self.state[layout.RESHUFFLES]:
+                raise ValueError("reshuffle: the action causes none")
+            if after[layout.SCRIPT_FAULT] or not len(reshuffle):
+                raise ValueError("reshuffle: the cards are not those of the completed piles")
+            self.state[:] = after
+            self.scripts[len(self.actions)] = [int(card) for card in reshuffle]
+        self.actions.append(action)
+
+    def clone(self) -> Game:
+        """An independent copy, random generator included: the same choices meet the same cards."""
+        copy = Game._of(self.rules, self.state.copy(), self.seed)
+        copy.start = self.start
+        copy.actions = list(self.actions)
+        copy.scripts = dict(self.scripts)
+        copy.agents = self.agents
+        return copy
+
+    def observation(self, player: int | None = None, kind: str = "features") -> NDArray[Any]:
+        """What a seat (default: the one to move) sees, as numbers; see `skipbo_env.engine.observe`.
+
+        Returns:
+            float32 for "features", int8 for "cards", shape (observation_size,).
+        """
+        seat = self.player if player is None else self._seat(player)
+        size = observe.observation_size(self.rules, kind)
+        out: NDArray[Any]
+        if kind == "cards":
+            out = np.zeros(size, dtype=np.int8)
+            observe.observe_cards(self.state, seat, out)
+        else:
+            out = np.zeros(size, dtype=np.float32)
+            observe.observe_features(self.state, seat, np.zeros(14, dtype=np.int32), out)
+        return out
+
+    def _seat(self, player: int) -> int:
+        if isinstance(player, bool) or not isinstance(player, (int, np.integer)) or not 0 <= player < self.rules.players:
+            raise ValueError(f"player: needs a seat of 0 to {self.rules.players - 1}, got {player!r:.40}")
+        return int(player)
+
+    def action_text(self, action: int) -> str:
+        """The action's text, such as "hand 7>1"."""
+        return actions.action_text(action)
+
+    def parse_action(self, text: str) -> int:
+        """The id of an action's text; raises IllegalAction where it names none."""
+        return actions.parse_action(text)
+
+    def move(self, action: int) -> dict[str, Any]:
+        """A legal action as a record's event without "player"."""
+        return actions.move_json(self.state, self.rules, self.check_action(action))
+
+    def position(self, player: int | None = None) -> dict[str, Any]:
+        """What a seat (default: the one to move) sees, as the JSON of docs/formats.md."""
+        seat = self.player if player is None else self._seat(player)
+        return position.position_of(self.state, self.rules, seat)
+
+    @classmethod
+    def from_position(cls, data: Mapping[str, Any], seed: int | None = None) -> Game:
+        """A game that looks like the position, its hidden cards dealt from the unseen ones by the seed.
+
+        Raises:
+            PositionError: (a ValueError) an impossible position; it names the field.
+        """
+        parsed = position.Position.parse(data)
+        return cls._of(parsed.rules, parsed.deal(seed_to_u64(seed)), seed)
+
+    def determinize(self, player: int, seed: int | None = None) -> Game:
+        """A game that the seat could be in: what it sees is kept, the rest is dealt anew and the generator reseeded."""
+        state = position.determinize(self.state, self.rules, self._seat(player), seed_to_u64(seed))
+        return Game._of(self.rules, state, None)
+
+    def events(self) -> list[dict[str, Any]]:
+        """All events of the game so far, hidden cards included, as in a record.
+
+        Raises:
+            ValueError: the game did not start from a deal.
+        """
+        if self.start is None:
+            raise ValueError("a game that starts from a position has no record")
+        return record.events_of(self.rules, self.start, self.actions, self.scripts)
+
+    def record(self, agents: Sequence[str] | None = None) -> dict[str, Any]:
+        """The game as a record (docs/formats.md): deal, events, and the end if it is over.
+
+        Raises:
+            ValueError: the game did not start from a deal.
+        """
+        if self.start is None:
+            raise ValueError("a game that starts from a position has no record")
+        return record.record_of(
+            self.rules,
+            self.start,
+            self.actions,
+            self.scripts,
+            seed=self.seed,
+            agents=self.agents if agents is None else agents,
+        )
+
+    @classmethod
+    def from_record(cls, data: Mapping[str, Any], ply: int | None = None) -> Game:
+        """The game that a record tells, up to `ply` choices (default: all).
+
+        Raises:
+            RecordError: (a ValueError) an event that cannot follow from the deal and the events before it.
+        """
+        told = record.replay(data, ply)
+        game = cls._of(told.rules, told.state, told.seed)
+        game.start, game.actions, game.scripts = told.start, told.actions, told.scripts
+        game.agents = told.agents
+        return game
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole game as plain JSON data, hidden cards and generator included; `from_dict` reads it back."""
+        return {
+            "format": "skipbo-game",
+            "version": 1,
+            "rules": self.rules.to_dict(),
+            "seed": self.seed,
+            "state": self.state.tolist(),
+            "start": None if self.start is None else self.start.tolist(),
+            "actions": list(self.actions),
+            "scripts": {str(ply): cards for ply, cards in self.scripts.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Game:
+        """The game that `to_dict` wrote.
+
+        Raises:
+            ValueError: not such a dict, or its parts contradict each other.
+        """
+        try:
+            if data["format"] != "skipbo-game" or data["version"] != 1:
+                raise ValueError(f"format: {data['format']!r:.40} version {data['version']!r:.40} is not readable")
+            rules = Rules.from_dict(data["rules"])
+            empty = layout.new_state(rules)
+            state = np.array(data["state"], dtype=np.int32)
+            start = None if data["start"] is None else np.array(data["start"], dtype=np.int32)
+            done = [int(action) for action in data["actions"]]
+            scripts = {int(ply): [int(card) for card in cards] for ply, cards in data["scripts"].items()}
+        except (KeyError, TypeError, OverflowError) as error:
+            raise ValueError(f"no game: {error!r:.80}") from None
+        for array in (state, start):
+            if array is not None and (
+                array.shape != empty.shape or not np.array_equal(array[: layout.PLAYER], empty[: layout.PLAYER])
+            ):
+                raise ValueError("state: does not belong to these rules")
+        game = cls._of(rules, state, data["seed"])
+        if start is not None:
+            again = cls._of(rules, start.copy(), data["seed"])
+            for ply, action in enumerate(done):
+                again.apply(action, reshuffle=scripts.get(ply))
+            if not np.array_equal(again.state, state):
+                raise ValueError("state: does not follow from start and actions")
+            game.start, game.actions, game.scripts = start, done, scripts
+        return game
+
+    def __repr__(self) -> str:
+        status = f"over: {self.result}" if self.over else f"player {self.player} to move"
+        return f"<Game {self.rules.players} players, {len(self.actions)} actions, {status}>"

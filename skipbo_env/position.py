@@ -1,0 +1,871 @@
+"""`Position`: what one player sees, read from JSON and written to it, and dealt into a full game.
+
+A position is checked as it is read: what is given must fit one deck, and an error names the failing
+field by an RFC 6901 pointer. What may be left out is worked out or assumed, and `Position.inferred`
+says which fields that were:
+
+    rules           "standard" for so many players; with "boards", two boards make a team
+    hand_size       of other seats: what the other sizes leave, else one card less than a full hand
+                    (they have discarded), a full hand for the seat to move
+    draw_size       whatever the other sizes leave
+    completed       nothing, or as many piles as the other sizes leave; cards as for building_cards
+    building_cards  the card of each rank while the deck has one left for it, else a wild
+    passes, turns   0
+
+Two fields stand in JSON only where they say something: "to_move", the seat to move where that is
+not "you", and "over": {"winner", "reason"} at the end (such a position is refused when it is read:
+there is nothing to play).
+
+The same in one line is the notation: eleven fields with one space between them.
+
+    - 0 68QS 12345/1S345678STJ/12/- 7:12:4/T/-/-,5:20:-/-/-/- 4,5 89 1,1,1,1,1,1,1,1,1,1,0,0,2 - 0 6
+
+    rules           the settings that are not the default's, "players=4,teams=2", or "-"
+    you             the observer's seat; "1/0" where seat 0 is to move
+    hand            one character a card: 1 to 9, T, J, Q (10 to 12), S; "-" for none
+    building        the four building piles, bottom to top
+    boards          top:size:four discard piles, bottom to top; the top is "-" on an empty stock
+    hand sizes      of every seat
+    draw size
+    completed       how many of each kind, 1 to 12 and the wild; "-" for none
+    reshuffled      the same for the last reshuffle, less what was seen of it; "-" where none was
+    passes
+    turns
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from skipbo_env.cards import RANKS, WILD, CardError, card_text, parse_card
+from skipbo_env.engine import layout
+from skipbo_env.engine.hidden import deal_hidden
+from skipbo_env.engine.layout import State
+from skipbo_env.engine.moves import MAX_HAND
+from skipbo_env.rules import PRESETS, Rules, RulesError
+
+PILES = 4
+_CHARS = "123456789TJQS"
+_FIELDS = (
+    "rules",
+    "you",
+    "to_move",
+    "hand",
+    "building",
+    "building_cards",
+    "players",
+    "boards",
+    "draw_size",
+    "completed",
+    "passes",
+    "turns",
+    "reshuffled",
+    "over",
+)
+_BOARD_FIELDS = ("stock_top", "stock_size", "discards")
+
+
+class PositionError(ValueError):
+    """An impossible or unreadable position.
+
+    Attributes:
+        pointer: the failing field (RFC 6901), "" for the position as a whole.
+        message: what is wrong with it.
+    """
+
+    def __init__(self, pointer: str, message: str) -> None:
+        super().__init__(f"{pointer or 'position'}: {message}")
+        self.pointer = pointer
+        self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.pointer, self.message)
+
+
+@dataclass(frozen=True)
+class Board:
+    """One stock with its four discard piles, as everybody sees it.
+
+    Attributes:
+        stock_top: the card on top of the stock, 0 for an empty stock.
+        stock_size: cards in the stock.
+        discards: four discard piles, each from bottom to top.
+    """
+
+    stock_top: int
+    stock_size: int
+    discards: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Position:
+    """What one seat sees of a game.
+
+    Cards are 1 to 12 and 13 for a wild; counts have one entry for each of these kinds.
+
+    Attributes:
+        rules: what is played.
+        you: the observer's seat.
+        to_move: the seat to move.
+        hand: the observer's cards, ascending.
+        building: the true cards of the four building piles, bottom to top.
+        boards: one a player, or two a team.
+        hand_sizes: cards in every seat's hand.
+        draw_size: cards in the draw pile.
+        completed: the cards set aside since the last reshuffle, 13 counts.
+        passes: passes in a row.
+        turns: turns ended.
+        reshuffled: what went into the last reshuffle less what the observer saw of it since, 13
+            counts; None before one.
+        over: (winning side or -1, reason) at the end, else None.
+        inferred: names of the fields that were left out and worked out or assumed.
+    """
+
+    rules: Rules
+    you: int
+    to_move: int
+    hand: tuple[int, ...]
+    building: tuple[tuple[int, ...], ...]
+    boards: tuple[Board, ...]
+    hand_sizes: tuple[int, ...]
+    draw_size: int
+    completed: tuple[int, ...]
+    passes: int = 0
+    turns: int = 0
+    reshuffled: tuple[int, ...] | None = None
+    over: tuple[int, str] | None = None
+    inferred: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def parse(cls, data: Any) -> Position:
+        """The position that JSON data describes (docs/formats.md), checked and completed.
+
+        Raises:
+            PositionError: data that is no position, or one that cannot occur; it names the field.
+        """
+        return _Reader(data).read()
+
+    @classmethod
+    def of(cls, state: State, rules: Rules, player: int) -> Position:
+        """What a seat sees of a game, at any time and after the end too."""
+        completed = tuple(state[layout.COMPLETED + 1 : layout.COMPLETED + 14].tolist())
+        reshuffled = None
+        if state[layout.RESHUFFLES]:
+            seen = int(state[layout.AT_SEEN]) + layout.HAND_CELLS * player
+            left = (
+                state[layout.RESHUFFLED + 1 : layout.RESHUFFLED + 14] - state[seen + 1 : seen + 14]
+            )
+            reshuffled = tuple(np.maximum(left, 0).tolist())
+        over = None
+        if reason := int(state[layout.REASON]):
+            over = (int(state[layout.WINNER]), layout.REASONS[reason])
+        return cls(
+            rules=rules,
+            you=int(player),
+            to_move=int(state[layout.PLAYER]),
+            hand=tuple(layout.hand_cards(state, player)),
+            building=tuple(tuple(layout.building_cards(state, pile)) for pile in range(PILES)),
+            boards=tuple(
+                Board(
+                    stock_top=int(state[layout.board_at(board) + layout.STOCK_TOP]),
+                    stock_size=int(state[layout.board_at(board) + layout.STOCK_N]),
+                    discards=tuple(
+                        tuple(layout.discard_cards(state, board, pile)) for pile in range(PILES)
+                    ),
+                )
+                for board in range(rules.boards)
+            ),
+            hand_sizes=tuple(int(state[layout.hand_at(seat)]) for seat in range(rules.players)),
+            draw_size=int(state[layout.DRAW_HI] - state[layout.DRAW_LO]),
+            completed=completed,
+            passes=int(state[layout.PASSES]),
+            turns=int(state[layout.TURNS]),
+            reshuffled=reshuffled,
+            over=over,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The position as JSON data with every field, so that `parse` gives it back exactly."""
+        boards = [
+            {
+                "stock_top": card_text(board.stock_top) if board.stock_size else None,
+                "stock_size": board.stock_size,
+                "discards": [_texts(pile) for pile in board.discards],
+            }
+            for board in self.boards
+        ]
+        sizes = [{"hand_size": size} for size in self.hand_sizes]
+        data: dict[str, Any] = {"rules": self.rules.to_dict(), "you": self.you}
+        if self.to_move != self.you and self.over is None:
+            data["to_move"] = self.to_move
+        data["hand"] = _texts(self.hand)
+        data["building"] = [len(pile) for pile in self.building]
+        data["building_cards"] = [_texts(pile) for pile in self.building]
+        if self.rules.teams:
+            data["players"] = sizes
+            data["boards"] = boards
+        else:
+            data["players"] = [{**board, **size} for board, size in zip(boards, sizes, strict=True)]
+        data["draw_size"] = self.draw_size
+        data["completed"] = _counts_json(self.completed)
+        data["passes"] = self.passes
+        data["turns"] = self.turns
+        if self.reshuffled is not None:
+            data["reshuffled"] = _counts_json(self.reshuffled)
+        if self.over is not None:
+            winner, reason = self.over
+            data["over"] = {"winner": winner if winner >= 0 else None, "reason": reason}
+        return data
+
+    @property
+    def hash(self) -> str:
+        """16 hex digits that equal positions share, however they were written."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def deal(self, seed: int) -> State:
+        """A full game that looks like this to the observer, hidden cards dealt from the unseen.
+
+        Args:
+            seed: 64 bits that decide the hidden cards and all later shuffles.
+
+        Returns:
+            The game's array; the seat to move has already drawn.
+        """
+        rules = self.rules
+        state = layout.new_state(rules)
+        state[layout.PLAYER] = self.to_move
+        state[layout.FIRST_PLAYER] = (self.to_move - self.turns) % rules.players
+        state[layout.PASSES] = self.passes
+        state[layout.TURNS] = self.turns
+        state[layout.DRAW_HI] = self.draw_size
+        state[layout.COMPLETED_SIZE] = sum(self.completed)
+        state[layout.COMPLETED + 1 : layout.COMPLETED + 14] = self.completed
+        if self.reshuffled is not None:
+            state[layout.RESHUFFLES] = 1
+            state[layout.RESHUFFLED + 1 : layout.RESHUFFLED + 14] = self.reshuffled
+        if self.over is not None:
+            state[layout.WINNER] = self.over[0]
+            state[layout.REASON] = layout.REASONS.index(self.over[1])
+        for pile, cards in enumerate(self.building):
+            state[layout.HEIGHT + pile] = len(cards)
+            state[layout.WILD_BITS + pile] = sum(
+                (card == WILD) << h for h, card in enumerate(cards)
+            )
+        for index, board in enumerate(self.boards):
+            at = layout.board_at(index)
+            state[at + layout.STOCK_N] = board.stock_size
+            state[at + layout.STOCK_TOP] = board.stock_top
+            if board.stock_size:
+                top = int(state[layout.AT_STOCKS]) + index * rules.stocks + board.stock_size - 1
+                state[top] = board.stock_top
+            for pile, cards in enumerate(board.discards):
+                start = int(state[layout.AT_DISCARDS]) + (PILES * index + pile) * rules.deck_size
+                state[start : start + len(cards)] = cards
+                state[at + layout.DEPTH + pile] = len(cards)
+                state[at + layout.TOP + pile] = cards[-1] if cards else 0
+                for card in cards:
+                    state[layout.DISCARDED + card] += 1
+        for seat, size in enumerate(self.hand_sizes):
+            state[layout.hand_at(seat)] = size
+        for card in self.hand:
+            state[layout.hand_at(self.you) + card] += 1
+        deal_hidden(state, self.you, np.uint64(seed))
+        return state
+
+    def to_notation(self) -> str:
+        """The position in one line; see the module's docstring."""
+        default = Rules().to_dict()
+        changed = [
+            f"{name}={json.dumps(value) if not isinstance(value, str) else value}"
+            for name, value in self.rules.to_dict().items()
+            if value != default[name]
+        ]
+        boards = [
+            f"{_line((board.stock_top,)) if board.stock_size else '-'}:{board.stock_size}:"
+            + "/".join(map(_line, board.discards))
+            for board in self.boards
+        ]
+        return " ".join(
+            (
+                ",".join(changed) or "-",
+                str(self.you) if self.you == self.to_move else f"{self.you}/{self.to_move}",
+                _line(self.hand),
+                "/".join(map(_line, self.building)),
+                ",".join(boards),
+                ",".join(map(str, self.hand_sizes)),
+                str(self.draw_size),
+                ",".join(map(str, self.completed)) if any(self.completed) else "-",
+                "-" if self.reshuffled is None else ",".join(map(str, self.reshuffled)),
+                str(self.passes),
+                str(self.turns),
+            )
+        )
+
+    @classmethod
+    def from_notation(cls, text: str) -> Position:
+        """The position that a line of notation describes.
+
+        Raises:
+            PositionError: no such line, or an impossible position; the pointer is that of the
+                field in JSON.
+        """
+        return cls.parse(_notation_data(text))
+
+
+def position_of(state: State, rules: Rules, player: int) -> dict[str, Any]:
+    """What a seat sees of a game as JSON data (docs/formats.md), at any time, also at the end."""
+    return Position.of(state, rules, player).to_json()
+
+
+def determinize(state: State, rules: Rules, player: int, seed: int) -> State:
+    """A game that the seat could be in: what it sees is kept, the rest is dealt anew by the seed.
+
+    The result depends on what the seat sees and on the seed alone.
+    """
+    copy = state.copy()
+    deal_hidden(copy, player, np.uint64(seed))
+    return copy
+
+
+def _texts(cards: Sequence[int]) -> list[str]:
+    return [card_text(card) for card in cards]
+
+
+def _counts_json(counts: Sequence[int]) -> dict[str, int]:
+    return {card_text(card): count for card, count in enumerate(counts, 1) if count}
+
+
+def _line(cards: Sequence[int]) -> str:
+    return "".join(_CHARS[card - 1] for card in cards) or "-"
+
+
+def _fail(pointer: str, message: str) -> NoReturn:
+    raise PositionError(pointer, message)
+
+
+def _shown(value: Any) -> str:
+    """A value for a message, cut short; an integer of thousands of digits has no text."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**40:
+        return "a huge number"
+    text = repr(value) if isinstance(value, (str, int, float, type(None))) else type(value).__name__
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _below(pointer: str, key: object) -> str:
+    """The pointer to a member: `~` and `/` are escaped as RFC 6901 wants."""
+    text = key if isinstance(key, str) else _shown(key)
+    return f"{pointer}/{text[:60].replace('~', '~0').replace('/', '~1')}"
+
+
+def _whole(value: Any, pointer: str, low: int, high: int) -> int:
+    """An integer, also one written as 5.0, within bounds."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, np.integer):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        _fail(pointer, f"needs a whole number, got {_shown(value)}")
+    if not low <= value <= high:
+        _fail(pointer, f"must be {low} to {high}, got {_shown(value)}")
+    return value
+
+
+def _list(value: Any, pointer: str, length: int | None = None, what: str = "entries") -> list[Any]:
+    if not isinstance(value, (list, tuple)):
+        _fail(pointer, f"needs a list, got {_shown(value)}")
+    if length is not None and len(value) != length:
+        _fail(pointer, f"needs {length} {what}, got {len(value)}")
+    return list(value)
+
+
+def _object(value: Any, pointer: str, known: Sequence[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        _fail(pointer, f"needs an object, got {_shown(value)}")
+    for name in value:
+        if name not in known:
+            _fail(_below(pointer, name), f"is no field here; the fields are {', '.join(known)}")
+    return value
+
+
+def _card(value: Any, pointer: str) -> int:
+    if isinstance(value, (float, np.integer)) and float(value).is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and not 1 <= value <= RANKS:
+        _fail(pointer, f"{_shown(value)} is no card: ranks are 1 to 12, a wild is 'S'")
+    try:
+        return parse_card(value)
+    except CardError as error:
+        _fail(pointer, str(error))
+
+
+class _Reader:
+    """Reads one position: first the fields one by one, then the count of cards, then the sizes."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = _object(data, "", _FIELDS)
+        self.inferred: list[str] = []
+        if self.data.get("over") is not None:
+            _fail("/over", "the game is over: there is nothing to play")
+        for name in ("hand", "players"):
+            if name not in self.data:
+                _fail(_below("", name), "is missing")
+        self.players = _list(self.data["players"], "/players")
+        if not 2 <= len(self.players) <= 12:
+            _fail("/players", f"needs 2 to 12 entries, got {len(self.players)}")
+        self.rules = self._rules()
+        rules = self.rules
+        self.left = [0, *[rules.copies] * RANKS, rules.wilds]
+        self.hand_limit = MAX_HAND if rules.draw_per_turn else rules.hand_size
+        seats = rules.players - 1
+        self.you = self._number("you", 0, 0, seats)
+        self.to_move = self._number("to_move", self.you, 0, seats)
+        self.passes = self._number("passes", 0, 0, seats, note=True)
+        self.turns = self._number("turns", 0, 0, rules.max_turns - 1, note=True)
+
+    def read(self) -> Position:
+        """The position, all checks done."""
+        hand = [
+            _card(card, _below("/hand", i))
+            for i, card in enumerate(_list(self.data["hand"], "/hand"))
+        ]
+        if len(hand) > self.hand_limit:
+            _fail("/hand", f"holds at most {self.hand_limit} cards by these rules, got {len(hand)}")
+        boards = self._boards()
+        sizes = self._hand_sizes(len(hand))
+        heights, known = self._building()
+        completed = self._completed()
+        reshuffled = self._reshuffled()
+        for i, card in enumerate(hand):
+            self._take(card, _below("/hand", i))
+        building = self._assume_building(heights, known)
+        draw_size, completed, sizes = self._sizes(boards, sizes, completed)
+        return Position(
+            rules=self.rules,
+            you=self.you,
+            to_move=self.to_move,
+            hand=tuple(sorted(hand)),
+            building=building,
+            boards=boards,
+            hand_sizes=tuple(size or 0 for size in sizes),
+            draw_size=draw_size,
+            completed=tuple(completed[1:]),
+            passes=self.passes,
+            turns=self.turns,
+            reshuffled=reshuffled,
+            inferred=tuple(name for name in _INFERRED if name in self.inferred),
+        )
+
+    def _number(self, name: str, default: int, low: int, high: int, *, note: bool = False) -> int:
+        value = self.data.get(name)
+        if value is None:
+            if note:
+                self.inferred.append(name)
+            return default
+        return _whole(value, _below("", name), low, high)
+
+    def _rules(self) -> Rules:
+        given = self.data.get("rules")
+        seats = len(self.players)
+        try:
+            if given is None:
+                self.inferred.append("rules")
+                boards = self.data.get("boards")
+                if boards is None:
+                    return Rules(players=seats)
+                return Rules(players=seats, teams=len(_list(boards, "/boards")) // 2)
+            if isinstance(given, Rules):
+                rules = given
+            elif isinstance(given, str):
+                if given not in PRESETS:
+                    _fail(
+                        "/rules", f"no preset {_shown(given)}; the presets are {', '.join(PRESETS)}"
+                    )
+                rules = PRESETS[given]
+                if not rules.teams:
+                    rules = replace(rules, players=seats)
+            elif isinstance(given, Mapping):
+                rules = Rules.from_dict(
+                    {
+                        "players": seats,
+                        **{name: _rule_value(value) for name, value in given.items()},
+                    }
+                )
+            else:
+                _fail(
+                    "/rules", f"needs a preset's name or an object of settings, got {_shown(given)}"
+                )
+        except RulesError as error:
+            named = isinstance(given, Mapping) and error.field in given
+            if error.field == "players" and not named:
+                _fail("/players", error.message)
+            if given is None:
+                _fail("/boards" if error.field == "teams" else "/players", error.message)
+            _fail(
+                _below("/rules", error.field) if isinstance(given, Mapping) else "/rules",
+                error.message,
+            )
+        if rules.players != seats:
+            _fail("/players", f"needs {rules.players} entries by these rules, got {seats}")
+        return rules
+
+    def _total(self, card: int) -> int:
+        return self.rules.wilds if card == WILD else self.rules.copies
+
+    def _take(self, card: int, pointer: str, count: int = 1) -> None:
+        """Count cards that are seen; the deck must have them."""
+        self.left[card] -= count
+        if self.left[card] < 0:
+            total = self._total(card)
+            name = "wilds" if card == WILD else f"cards of rank {card}"
+            _fail(pointer, f"the deck has {total} {name}, here are {total - self.left[card]}")
+
+    def _board_pointer(self, board: int) -> str:
+        return _below("/boards" if self.rules.teams else "/players", board)
+
+    def _boards(self) -> tuple[Board, ...]:
+        rules = self.rules
+        if rules.teams:
+            if self.data.get("boards") is None:
+                _fail("/boards", "is missing; a team game has two stocks a team")
+            entries = _list(self.data["boards"], "/boards", rules.boards, "boards by these rules")
+            known: tuple[str, ...] = _BOARD_FIELDS
+        else:
+            if self.data.get("boards") is not None:
+                _fail("/boards", "belongs to team games; without teams every player has a stock")
+            entries, known = self.players, (*_BOARD_FIELDS, "hand_size")
+        boards = tuple(
+            self._board(entry, self._board_pointer(i), known) for i, entry in enumerate(entries)
+        )
+        for side in range(rules.sides):
+            if not any(board.stock_size for board in boards[side :: rules.sides]):
+                where = _below(self._board_pointer(side), "stock_size")
+                _fail(where, "the game is over: this side's stock is empty")
+        return boards
+
+    def _board(self, entry: Any, pointer: str, known: Sequence[str]) -> Board:
+        entry = _object(entry, pointer, known)
+        for name in _BOARD_FIELDS:
+            if name not in entry:
+                _fail(_below(pointer, name), "is missing")
+        size = _whole(entry["stock_size"], _below(pointer, "stock_size"), 0, self.rules.stocks)
+        where = _below(pointer, "stock_top")
+        if size == 0 and entry["stock_top"] is not None:
+            _fail(where, "must be null where stock_size is 0")
+        if size and entry["stock_top"] is None:
+            _fail(where, f"is null, but stock_size is {size}")
+        top = 0
+        if size:
+            top = _card(entry["stock_top"], where)
+            self._take(top, where)
+        piles = _list(entry["discards"], _below(pointer, "discards"), PILES, "discard piles")
+        return Board(
+            stock_top=top,
+            stock_size=size,
+            discards=tuple(
+                self._pile(pile, _below(f"{pointer}/discards", i)) for i, pile in enumerate(piles)
+            ),
+        )
+
+    def _pile(self, value: Any, pointer: str) -> tuple[int, ...]:
+        cards = []
+        for i, card in enumerate(_list(value, pointer)):
+            where = _below(pointer, i)
+            cards.append(_card(card, where))
+            self._take(cards[-1], where)
+        return tuple(cards)
+
+    def _hand_sizes(self, own: int) -> list[int | None]:
+        """Each seat's hand size, None where it was left out."""
+        sizes: list[int | None] = []
+        known = ("hand_size",) if self.rules.teams else (*_BOARD_FIELDS, "hand_size")
+        for seat, entry in enumerate(self.players):
+            where = _below("/players", seat)
+            value = _object(entry, where, known).get("hand_size")
+            where = _below(where, "hand_size")
+            size = None if value is None else _whole(value, where, 0, self.hand_limit)
+            if seat == self.you:
+                if size is not None and size != own:
+                    _fail(where, f"is {size}, but hand has {own} cards")
+                size = own
+            sizes.append(size)
+        return sizes
+
+    def _building(self) -> tuple[list[int], list[tuple[int, ...]] | None]:
+        """The building piles' heights, and their cards where they are given."""
+        given = self.data.get("building")
+        cards = self.data.get("building_cards")
+        if given is None and cards is None:
+            _fail("/building", "is missing")
+        heights = None
+        if given is not None:
+            given = _list(given, "/building", PILES, "heights")
+            heights = [_whole(h, _below("/building", i), 0, RANKS - 1) for i, h in enumerate(given)]
+        if cards is None:
+            return heights or [], None
+        known = []
+        for i, pile in enumerate(_list(cards, "/building_cards", PILES, "building piles")):
+            where = _below("/building_cards", i)
+            pile = _list(pile, where)
+            if heights is not None and len(pile) != heights[i]:
+                _fail(where, f"has {len(pile)} cards, but building says {heights[i]}")
+            if len(pile) >= RANKS:
+                _fail(where, f"has at most 11 cards, got {len(pile)}")
+            for h, value in enumerate(pile):
+                card = _card(value, _below(where, h))
+                if card not in (h + 1, WILD):
+                    _fail(_below(where, h), f"must be {h + 1} or a wild, got {card_text(card)}")
+            known.append(self._pile(pile, where))
+        return [len(pile) for pile in known], known
+
+    def _assume_building(
+        self, heights: list[int], known: list[tuple[int, ...]] | None
+    ) -> tuple[tuple[int, ...], ...]:
+        if known is not None:
+            return tuple(known)
+        if any(heights):
+            self.inferred.append("building_cards")
+        piles = []
+        for b, height in enumerate(heights):
+            pile = [rank if self._has(rank) else WILD for rank in range(1, height + 1)]
+            wilds = pile.count(WILD)
+            if self.left[WILD] < wilds:
+                _fail(
+                    _below("/building", b), "the deck has no cards left that could lie on this pile"
+                )
+            self.left[WILD] -= wilds
+            piles.append(tuple(pile))
+        return tuple(piles)
+
+    def _has(self, rank: int) -> bool:
+        """Take a card of the rank if the deck has one left."""
+        if self.left[rank] == 0:
+            return False
+        self.left[rank] -= 1
+        return True
+
+    def _counts(self, name: str, take: bool) -> list[int] | None:
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            _fail(_below("", name), f"needs an object of counts by card, got {_shown(value)}")
+        counts = [0] * (WILD + 1)
+        for key, count in value.items():
+            where = _below(_below("", name), key)
+            card = _card(key, where)
+            total = self._total(card)
+            count = _whole(count, where, 0, total)
+            counts[card] += count
+            if take:
+                self._take(card, where, count)
+            elif counts[card] > total:
+                _fail(where, f"the deck has {total} of them, here are {counts[card]}")
+        return counts
+
+    def _completed(self) -> list[int] | None:
+        counts = self._counts("completed", take=True)
+        if counts is None:
+            self.inferred.append("completed")
+            return None
+        piles, rest = divmod(sum(counts), RANKS)
+        if rest:
+            _fail("/completed", f"completed piles have 12 cards each, got {sum(counts)} in all")
+        for key in self.data["completed"]:
+            card = parse_card(key)
+            if card != WILD and counts[card] > piles:
+                _fail(
+                    _below("/completed", key),
+                    f"{sum(counts)} cards are {piles} piles, which hold at most {piles} of a rank",
+                )
+        return counts
+
+    def _reshuffled(self) -> tuple[int, ...] | None:
+        counts = self._counts("reshuffled", take=False)
+        return None if counts is None else tuple(counts[1:])
+
+    def _sizes(
+        self, boards: tuple[Board, ...], sizes: list[int | None], completed: list[int] | None
+    ) -> tuple[int, list[int], list[int | None]]:
+        """Draw size, completed cards and hand sizes: hidden sizes add up to the unseen cards."""
+        draw = self.data.get("draw_size")
+        if draw is not None:
+            draw = _whole(draw, "/draw_size", 0, self.rules.deck_size)
+        else:
+            self.inferred.append("draw_size")
+        stocks = sum(board.stock_size - 1 for board in boards if board.stock_size)
+        hands = sum(
+            size for seat, size in enumerate(sizes) if size is not None and seat != self.you
+        )
+        room = sum(self.left) - stocks - hands
+        missing = [seat for seat, size in enumerate(sizes) if size is None]
+        missing.sort(key=lambda seat: seat != self.to_move)
+        if missing:
+            self.inferred.append("hand_size")
+        sums = (
+            f"{sum(self.left)} unseen cards are not {stocks} in stocks below their tops, "
+            f"{hands} in known other hands"
+        )
+        dry = self._dry(sizes)
+        if dry is not None:
+            where, why = dry
+            if draw or (completed is not None and any(completed)):
+                _fail(where, f"{why}, but the draw pile and the completed piles are not empty")
+            if draw is None and room > self.hand_limit * len(missing):
+                _fail(where, f"{why}, but {room} unseen cards are neither in stocks nor in hands")
+            draw = 0
+            completed = completed or [0] * (WILD + 1)
+        if draw is None:
+            if room < 0:
+                _fail(self._blamed, f"the sizes do not add up: {sums}")
+            total = min(room, self._usual(missing))
+            draw, piles = room - total, 0
+        else:
+            total, piles = self._share(
+                room - draw, missing, completed is None, f"{sums}, {draw} to draw"
+            )
+        if completed is None:
+            completed = self._assume_completed(piles)
+        for k, seat in enumerate(missing):
+            sizes[seat] = total // len(missing) + (k < total % len(missing))
+        if not sizes[self.to_move] and (draw or any(completed)):
+            where = "/hand" if self.to_move == self.you else f"/players/{self.to_move}/hand_size"
+            _fail(
+                where,
+                "the seat to move has drawn: its hand is empty only where nothing can be drawn",
+            )
+        return draw, completed, sizes
+
+    @property
+    def _blamed(self) -> str:
+        """The field to name where the sizes do not add up."""
+        if self.data.get("draw_size") is not None:
+            return "/draw_size"
+        return "/boards" if self.rules.teams else "/players"
+
+    def _dry(self, sizes: list[int | None]) -> tuple[str, str] | None:
+        """The field that says that nothing can be drawn, and why; None where none says so."""
+        if self.passes:
+            return "/passes", "passes happen only where nothing can be drawn"
+        if sizes[self.to_move] == 0:
+            where = "/hand" if self.to_move == self.you else f"/players/{self.to_move}/hand_size"
+            return (
+                where,
+                "the seat to move has drawn and its hand is empty, so nothing can be drawn",
+            )
+        return None
+
+    def _usual(self, seats: list[int]) -> int:
+        """Cards that hands of unknown size are assumed to hold together."""
+        full = self.rules.hand_size
+        return sum(full if seat == self.to_move else full - 1 for seat in seats)
+
+    def _share(
+        self, rest: int, missing: list[int], completed_unknown: bool, sums: str
+    ) -> tuple[int, int]:
+        """Split what other zones leave: (cards in unknown hands, completed piles)."""
+        most = self.hand_limit * len(missing)
+        choices = [
+            (total, (rest - total) // RANKS)
+            for total in range(min(most, rest) + 1)
+            if rest == total or (completed_unknown and (rest - total) % RANKS == 0)
+        ]
+        if not choices:
+            _fail(self._blamed, f"the sizes do not add up: {sums}")
+        usual = self._usual(missing)
+        return min(choices, key=lambda choice: abs(choice[0] - usual))
+
+    def _assume_completed(self, piles: int) -> list[int]:
+        counts = [0] * (WILD + 1)
+        for rank in range(1, RANKS + 1):
+            counts[rank] = min(piles, self.left[rank])
+        counts[WILD] = RANKS * piles - sum(counts)
+        if counts[WILD] > self.left[WILD]:
+            _fail(
+                self._blamed,
+                f"leaves {piles} completed piles, for which the unseen cards do not suffice",
+            )
+        for card in range(1, WILD + 1):
+            self.left[card] -= counts[card]
+        return counts
+
+
+_INFERRED = ("rules", "hand_size", "draw_size", "completed", "building_cards", "passes", "turns")
+
+
+def _rule_value(value: Any) -> Any:
+    """A setting with 5.0 as 5, and without integers that have no text."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(-(10**12), min(value, 10**12))
+    return value
+
+
+def _notation_data(text: str) -> dict[str, Any]:
+    """The JSON data that a line of notation stands for."""
+    parts = text.split(" ") if isinstance(text, str) else []
+    if len(parts) != 11:
+        _fail("", f"a line of notation has 11 fields, got {len(parts)}")
+    try:
+        settings = [] if parts[0] == "-" else [part.split("=", 1) for part in parts[0].split(",")]
+        rules = {name: _setting(value) for name, value in settings}
+        you, _, to_move = parts[1].partition("/")
+        boards = [_board_data(board) for board in parts[4].split(",")]
+        sizes = [{"hand_size": int(size)} for size in parts[5].split(",")]
+        data: dict[str, Any] = {
+            "rules": rules,
+            "you": int(you),
+            "to_move": int(to_move or you),
+            "hand": _cards_data(parts[2]),
+            "building_cards": [_cards_data(pile) for pile in parts[3].split("/")],
+            "players": sizes,
+            "draw_size": int(parts[6]),
+            "completed": _counts_data(parts[7]) if parts[7] != "-" else {},
+            "reshuffled": _counts_data(parts[8]) if parts[8] != "-" else None,
+            "passes": int(parts[9]),
+            "turns": int(parts[10]),
+        }
+        if rules.get("teams"):
+            data["boards"] = boards
+        else:
+            data["players"] = [{**board, **size} for board, size in zip(boards, sizes, strict=True)]
+    except PositionError:
+        raise
+    except ValueError as error:
+        _fail("", f"no line of notation: {str(error)[:60]}")
+    return data
+
+
+def _setting(text: str) -> Any:
+    words: dict[str, Any] = {"true": True, "false": False, "null": None}
+    if text in words:
+        return words[text]
+    return int(text) if text.isascii() and text.isdecimal() else text
+
+
+def _cards_data(text: str) -> list[str]:
+    if text == "-":
+        return []
+    return [card_text(_CHARS.index(char) + 1) for char in text]
+
+
+def _counts_data(text: str) -> dict[str, int]:
+    counts = [int(count) for count in text.split(",")]
+    return {card_text(card): count for card, count in zip(range(1, WILD + 1), counts, strict=True)}
+
+
+def _board_data(text: str) -> dict[str, Any]:
+    top, size, piles = text.split(":")
+    cards = _cards_data(top)
+    return {
+        "stock_top": cards[0] if cards else None,
+        "stock_size": int(size),
+        "discards": [_cards_data(pile) for pile in piles.split("/")],
+    }

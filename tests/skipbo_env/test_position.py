@@ -1,0 +1,588 @@
+"""Positions: read, checked, completed, dealt, and blind to whatever the observer cannot see."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skipbo_env import position as position_module
+from skipbo_env.engine import layout, moves, observe
+from skipbo_env.engine.deal import deal
+from skipbo_env.position import Position, PositionError, determinize, position_of
+from skipbo_env.rules import Rules
+
+RULE_SETS = {
+    "two": Rules(),
+    "two-short": Rules(stock_size=10),
+    "three-strict": Rules(
+        players=3, must_play_stock=True, wild_discard=False, ordered_discards=True
+    ),
+    "four-draw-two": Rules(players=4, draw_per_turn=2, stock_size=15),
+    "five": Rules(players=5, hand_size=3, stalemate="fewest_stock"),
+    "six": Rules(players=6),
+    "tiny-deck": Rules(copies=2, wilds=3, stock_size=5, hand_size=4, max_turns=60),
+    "no-wilds": Rules(players=3, copies=5, wilds=0, stock_size=8),
+    "one-card-hand": Rules(hand_size=1, copies=3, stock_size=6),
+    "draw-twenty": Rules(draw_per_turn=20, hand_size=20, copies=6),
+    "partners": Rules(players=4, teams=2),
+    "partners-open": Rules(players=4, teams=2, team_discard="team", stock_size=8, copies=6),
+    "six-in-two": Rules(players=6, teams=2, must_play_stock=True),
+    "nine": Rules(players=9, teams=3, stock_size=12, copies=10),
+    "twelve": Rules(players=12, teams=3),
+}
+
+WORKED_TURN: dict[str, Any] = {
+    "rules": "standard",
+    "hand": ["3", "6", "8", "12", "S"],
+    "building": [5, 11, 2, 0],
+    "you": 0,
+    "players": [
+        {"stock_top": "7", "stock_size": 12, "discards": [["4"], ["10"], [], []]},
+        {"stock_top": "5", "stock_size": 20, "discards": [[], [], [], []], "hand_size": 5},
+    ],
+    "draw_size": 88,
+    "completed": {**{str(rank): 1 for rank in range(1, 11)}, "S": 2},
+}
+
+
+def play(rules: Rules, seed: int, games: int = 2) -> Iterator[layout.State]:
+    """States of whole games that prefer plays, so that stocks fall and piles are reshuffled."""
+    rng = np.random.default_rng(seed)
+    ids = np.zeros(197, dtype=np.int64)
+    for game in range(games):
+        state = layout.new_state(rules)
+        deal(state, np.uint64(1000 * seed + game), int(state[layout.FIRST_PLAYER]))
+        while not state[layout.REASON]:
+            yield state
+            legal = ids[: moves.legal_actions(state, ids)]
+            plays = legal[(legal < moves.A_END) | ((legal > moves.A_PASS) & (legal < moves.A_END2))]
+            chosen = plays if len(plays) and rng.random() < 0.9 else legal
+            moves.apply(state, int(rng.choice(chosen)))
+        yield state
+
+
+def sample(rules: Rules, seed: int, count: int = 60) -> list[layout.State]:
+    """States spread over two games with their ends, about half of them after a reshuffle."""
+    states = [state.copy() for state in play(rules, seed)]
+    late = [state for state in states if state[layout.RESHUFFLES]]
+    picks = [*states[:: max(1, 2 * len(states) // count)], *late[:: max(1, 2 * len(late) // count)]]
+    return [*picks, *(state for state in states if state[layout.REASON])]
+
+
+def whole_deck(state: layout.State, rules: Rules) -> list[int]:
+    """How many cards of each kind lie anywhere, index 0 to 13."""
+    cards = layout.draw_cards(state)
+    for board in range(rules.boards):
+        cards += layout.stock_cards(state, board)
+        for pile in range(4):
+            cards += layout.discard_cards(state, board, pile)
+    for seat in range(rules.players):
+        cards += layout.hand_cards(state, seat)
+    for pile in range(4):
+        cards += layout.building_cards(state, pile)
+    counts = np.bincount(cards, minlength=14)
+    counts[1:] += state[layout.COMPLETED + 1 : layout.COMPLETED + 14]
+    return [int(count) for count in counts]
+
+
+def assert_sound(state: layout.State, rules: Rules) -> None:
+    """The whole deck is there, and what is kept twice agrees."""
+    assert whole_deck(state, rules) == [0, *[rules.copies] * 12, rules.wilds]
+    for board in range(rules.boards):
+        stock = layout.stock_cards(state, board)
+        at = layout.board_at(board)
+        assert state[at + layout.STOCK_TOP] == (stock[-1] if stock else 0)
+        for pile in range(4):
+            cards = layout.discard_cards(state, board, pile)
+            assert state[at + layout.TOP + pile] == (cards[-1] if cards else 0)
+    for seat in range(rules.players):
+        assert state[layout.hand_at(seat)] == len(layout.hand_cards(state, seat))
+    assert state[layout.COMPLETED_SIZE] == state[layout.COMPLETED : layout.COMPLETED + 14].sum()
+
+
+def mask(state: layout.State) -> bytes:
+    out = np.zeros(int(state[layout.ACTIONS]), dtype=np.int8)
+    moves.legal_mask(state, out)
+    return out.tobytes()
+
+
+def sight(state: layout.State, rules: Rules, seat: int) -> tuple[Any, ...]:
+    """All that a seat is shown, as bytes and text; the mask if it is to move."""
+    cards = np.zeros(observe.observation_size(rules, "cards"), dtype=np.int8)
+    features = np.zeros(observe.observation_size(rules, "features"), dtype=np.float32)
+    observe.observe_cards(state, seat, cards)
+    observe.observe_features(state, seat, np.zeros(14, dtype=np.int32), features)
+    shown = json.dumps(position_of(state, rules, seat))
+    legal = mask(state) if int(state[layout.PLAYER]) == seat else b""
+    return cards.tobytes(), features.tobytes(), shown, legal
+
+
+@pytest.mark.parametrize("name", RULE_SETS)
+def test_a_position_from_a_game_reads_back_and_deals_exactly(name: str) -> None:
+    rules = RULE_SETS[name]
+    for k, state in enumerate(sample(rules, 1)):
+        for seat in {int(state[layout.PLAYER]), k % rules.players}:
+            data = json.loads(json.dumps(position_of(state, rules, seat)))
+            if state[layout.REASON]:
+                with pytest.raises(PositionError) as caught:
+                    Position.parse(data)
+                assert caught.value.pointer == "/over"
+                continue
+            read = Position.parse(data)
+            assert read == Position.of(state, rules, seat)
+            assert read.to_json() == data
+            assert read.inferred == ()
+            dealt = read.deal(k)
+            assert_sound(dealt, rules)
+            assert sight(dealt, rules, seat) == sight(state, rules, seat)
+            assert np.array_equal(dealt, read.deal(k))
+            assert Position.from_notation(read.to_notation()) == read
+
+
+@pytest.mark.parametrize("name", RULE_SETS)
+def test_determinizing_keeps_what_the_seat_sees(name: str) -> None:
+    rules = RULE_SETS[name]
+    for k, state in enumerate(sample(rules, 2)):
+        for seat in {int(state[layout.PLAYER]), k % rules.players}:
+            before = state.copy()
+            dealt = determinize(state, rules, seat, 5 + k)
+            assert np.array_equal(state, before)
+            assert_sound(dealt, rules)
+            assert sight(dealt, rules, seat) == sight(state, rules, seat)
+
+
+@pytest.mark.parametrize("name", RULE_SETS)
+def test_hidden_cards_change_nothing(name: str) -> None:
+    """Hidden cards dealt at random, ages ignored: what the seat sees and may imagine stays."""
+    rules = RULE_SETS[name]
+    rng = np.random.default_rng(3)
+    for k, state in enumerate(sample(rules, 3)):
+        seat = k % rules.players
+        other = state.copy()
+        draw = int(state[layout.AT_DRAW])
+        cells = [draw + i for i in range(int(state[layout.DRAW_LO]), int(state[layout.DRAW_HI]))]
+        for board in range(rules.boards):
+            stock = int(state[layout.AT_STOCKS]) + board * rules.stocks
+            size = int(state[layout.board_at(board) + layout.STOCK_N])
+            cells += [stock + i for i in range(size - 1)]
+        seats = [q for q in range(rules.players) if q != seat]
+        cards = [int(state[cell]) for cell in cells]
+        cards += [card for q in seats for card in layout.hand_cards(state, q)]
+        rng.shuffle(cards)
+        for cell in cells:
+            other[cell] = cards.pop()
+        for q in seats:
+            at = layout.hand_at(q)
+            other[at + 1 : at + 14] = np.bincount(
+                [cards.pop() for _ in range(int(state[at]))], minlength=14
+            )[1:]
+            seen = int(state[layout.AT_SEEN]) + 14 * q
+            if state[layout.RESHUFFLES]:
+                other[seen + 1 : seen + 14] = rng.integers(0, 3, 13)
+        other[layout.RNG_LO : layout.RNG_HI + 1] = rng.integers(0, 1 << 31, 2)
+        assert sight(other, rules, seat) == sight(state, rules, seat)
+        first, second = determinize(state, rules, seat, k), determinize(other, rules, seat, k)
+        assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", ["two-short", "three-strict", "four-draw-two", "partners-open"])
+def test_pools_stay_apart_after_a_reshuffle(name: str) -> None:
+    """The true draw pile fits the pool that the position tells; dealt draw piles come from it."""
+    rules = RULE_SETS[name]
+    states = [state for state in sample(rules, 4, 120) if state[layout.RESHUFFLES]]
+    assert states
+    told = 0
+    for k, state in enumerate(states):
+        for seat in range(rules.players):
+            reshuffled = Position.of(state, rules, seat).reshuffled
+            assert reshuffled is not None
+            pool = np.array([0, *reshuffled])
+            unseen = np.zeros(14, dtype=np.int32)
+            observe.unseen_counts(state, seat, unseen)
+            drawable = np.minimum(pool, unseen)
+            truth = np.bincount(layout.draw_cards(state), minlength=14)
+            assert (truth <= drawable).all()
+            dealt = determinize(state, rules, seat, k)
+            assert (np.bincount(layout.draw_cards(dealt), minlength=14) <= drawable).all()
+            stocks = [c for b in range(rules.boards) for c in layout.stock_cards(dealt, b)[:-1]]
+            old = unseen - drawable
+            if len(stocks) <= old.sum():
+                told += 1
+                assert (np.bincount(stocks, minlength=14) <= old).all()
+    assert told  # sometimes at least the pools tell all stock cards apart
+
+
+def test_a_dealt_game_can_be_played_on_and_seen_by_all() -> None:
+    rules = RULE_SETS["two-short"]
+    rng = np.random.default_rng(8)
+    ids = np.zeros(197, dtype=np.int64)
+    for state in sample(rules, 5, 30):
+        if state[layout.REASON]:
+            continue
+        dealt = determinize(state, rules, 0, 9)
+        for _ in range(60):
+            n = moves.legal_actions(dealt, ids)
+            if n == 0:
+                break
+            moves.apply(dealt, int(rng.choice(ids[:n])))
+            for seat in range(2):
+                if not dealt[layout.REASON]:
+                    read = Position.parse(position_of(dealt, rules, seat))
+                    assert sight(read.deal(1), rules, seat) == sight(dealt, rules, seat)
+                    if read.reshuffled is not None:
+                        truth = np.bincount(layout.draw_cards(dealt), minlength=14)[1:]
+                        assert (truth <= np.array(read.reshuffled)).all()
+
+
+def test_hidden_cards_are_dealt_evenly() -> None:
+    """Every unseen card is as likely as any other in the opponent's hand (4 standard errors)."""
+    read = Position.parse(WORKED_TURN)
+    unseen = np.zeros(14, dtype=np.int32)
+    observe.unseen_counts(read.deal(0), 0, unseen)
+    n = 2000
+    hand = (
+        sum(read.deal(seed)[layout.hand_at(1) + 1 : layout.hand_at(1) + 14] for seed in range(n))
+        / n
+    )
+    expected = 5 * unseen[1:] / unseen.sum()
+    assert np.all(np.abs(hand - expected) < 4 * np.sqrt(expected / n))
+
+
+def test_the_worked_turn_reads() -> None:
+    read = Position.parse(WORKED_TURN)
+    assert read.inferred == ("building_cards", "passes", "turns")
+    assert read.rules == Rules()
+    assert read.hand_sizes == (5, 5)
+    assert read.building[1] == tuple(range(1, 12))
+    assert_sound(read.deal(1), read.rules)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "inferred", "draw_size", "completed"),
+    [
+        (["draw_size"], {"draw_size"}, 88, 12),
+        (["completed"], {"completed"}, 88, 12),
+        (["rules"], {"rules"}, 88, 12),
+        (["draw_size", "completed"], {"draw_size", "completed"}, 100, 0),
+        (["hand_size"], {"hand_size"}, 88, 12),
+        (["hand_size", "draw_size"], {"hand_size", "draw_size"}, 89, 12),
+        (["hand_size", "completed"], {"hand_size", "completed"}, 88, 12),
+    ],
+)
+def test_what_is_left_out_is_inferred(
+    left_out: list[str], inferred: set[str], draw_size: int, completed: int
+) -> None:
+    data = copy.deepcopy(WORKED_TURN)
+    for name in left_out:
+        del (data["players"][1] if name == "hand_size" else data)[name]
+    read = Position.parse(data)
+    assert set(read.inferred) == inferred | {"building_cards", "passes", "turns"}
+    assert (read.draw_size, sum(read.completed)) == (draw_size, completed)
+    assert_sound(read.deal(3), read.rules)
+    assert Position.parse(read.to_json()) == read
+
+
+def test_null_means_left_out() -> None:
+    data = {**WORKED_TURN, "rules": None, "draw_size": None, "reshuffled": None, "turns": None}
+    assert Position.parse(data).inferred == (
+        "rules",
+        "draw_size",
+        "building_cards",
+        "passes",
+        "turns",
+    )
+
+
+def test_forced_wilds_are_assumed() -> None:
+    data = copy.deepcopy(WORKED_TURN)
+    data["players"][1]["discards"] = [["2"] * 11, [], [], []]
+    data["draw_size"] -= 11
+    read = Position.parse(data)
+    assert [pile[1] for pile in read.building if len(pile) > 1].count(2) == 0
+    assert_sound(read.deal(3), read.rules)
+
+
+def test_every_name_of_a_card_is_read() -> None:
+    data = copy.deepcopy(WORKED_TURN)
+    data["hand"] = [3, "6", 8.0, "q", "Skip-Bo"]
+    assert Position.parse(data) == Position.parse(WORKED_TURN)
+
+
+def test_a_team_position_without_rules_reads() -> None:
+    board = {"stock_top": 5, "stock_size": 20, "discards": [[], [], [], []]}
+    data = {
+        "hand": ["1", "2"],
+        "building": [0, 0, 0, 0],
+        "players": [{}] * 4,
+        "boards": [board] * 4,
+    }
+    read = Position.parse(data)
+    assert (read.rules.players, read.rules.teams) == (4, 2)
+    assert read.hand_sizes == (2, 4, 4, 4)
+    assert_sound(read.deal(3), read.rules)
+
+
+def test_a_position_with_nothing_to_draw_needs_no_draw_size() -> None:
+    """An empty hand says that nothing can be drawn; the sizes must then say so too."""
+    rules = {"players": 2, "copies": 1, "wilds": 0, "stock_size": 2, "hand_size": 4}
+    data: dict[str, Any] = {
+        "rules": rules,
+        "hand": [],
+        "building": [0, 0, 0, 0],
+        "players": [
+            {"stock_top": 2, "stock_size": 2, "discards": [[3, 4, 5], [6, 7], [], []]},
+            {"stock_top": 8, "stock_size": 2, "discards": [[9], [], [], []], "hand_size": 2},
+        ],
+    }
+    read = Position.parse(data)
+    assert read.draw_size == 0
+    ids = np.zeros(197, dtype=np.int64)
+    assert moves.legal_actions(read.deal(1), ids) == 1
+    assert ids[0] == moves.A_PASS
+    data["players"][1]["hand_size"] = 1
+    with pytest.raises(PositionError) as caught:
+        Position.parse(data)
+    assert caught.value.pointer == "/hand"
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The worked turn with the field at a pointer set, or removed where the value is KeyError."""
+    data = copy.deepcopy(WORKED_TURN)
+    *parents, last = path.strip("/").split("/")
+    at: Any = data
+    for name in parents:
+        at = at[int(name)] if isinstance(at, list) else at[name]
+    if value is KeyError:
+        del at[last]
+    elif isinstance(at, list):
+        at[int(last)] = value
+    else:
+        at[last] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "pointer"),
+    [
+        ("/hand", ["5", "5", "5", "5", "5"], None),
+        ("/players/1/discards/0", ["5"] * 13, "/players/1/discards/0/11"),
+        ("/players/1/discards/3", ["S"] * 19, "/players/1/discards/3/18"),
+        ("/hand", ["3", "6", "8", "12", "S", "S"], "/hand"),
+        ("/hand", ["3", "6", "8", "12", "13"], "/hand/4"),
+        ("/hand", ["3", "6", "8", "12", None], "/hand/4"),
+        ("/hand", ["3", "6", "8", "12", True], "/hand/4"),
+        ("/hand", "3", "/hand"),
+        ("/hand", KeyError, "/hand"),
+        ("/hand", [], "/hand"),
+        ("/hand", ["3"], "/draw_size"),
+        ("/building/1", 12, "/building/1"),
+        ("/building/1", -1, "/building/1"),
+        ("/building/1", 5.5, "/building/1"),
+        ("/building/1", "5", "/building/1"),
+        ("/building", [1, 2, 3], "/building"),
+        ("/building", KeyError, "/building"),
+        ("/building_cards", [[], [], [], []], "/building_cards/0"),
+        ("/building_cards", [[1, 2, 4, 4, 5], [], [], []], "/building_cards/0/2"),
+        ("/players", [], "/players"),
+        ("/players", KeyError, "/players"),
+        ("/players/0", None, "/players/0"),
+        ("/players/0/discards", [[]] * 7, "/players/0/discards"),
+        ("/players/0/discards", [[]] * 3, "/players/0/discards"),
+        ("/players/0/discards/1", 4, "/players/0/discards/1"),
+        ("/players/0/stock_top", None, "/players/0/stock_top"),
+        ("/players/0/stock_top", "14", "/players/0/stock_top"),
+        ("/players/0/stock_top", KeyError, "/players/0/stock_top"),
+        ("/players/0/stock_size", 0, "/players/0/stock_top"),
+        ("/players/0/stock_size", 31, "/players/0/stock_size"),
+        ("/players/0/stock_size", 13, "/draw_size"),
+        ("/players/0/hand_size", 4, "/players/0/hand_size"),
+        ("/players/1/hand_size", 6, "/players/1/hand_size"),
+        ("/players/1/hand_size", 4, "/draw_size"),
+        ("/players/1/hand_sise", 4, "/players/1/hand_sise"),
+        ("/draw_size", 87, "/draw_size"),
+        ("/draw_size", "88", "/draw_size"),
+        pytest.param("/draw_size", 10**5000, "/draw_size", id="huge draw_size"),
+        ("/completed/5", 2, "/completed"),
+        ("/completed/5", 13, "/completed/5"),
+        ("/completed/x~y", 1, "/completed/x~0y"),
+        ("/completed", {"5": 2, "S": 10}, "/completed/5"),
+        ("/completed", [], "/completed"),
+        ("/reshuffled", {"5": 13}, "/reshuffled/5"),
+        ("/you", 2, "/you"),
+        ("/you", True, "/you"),
+        ("/to_move", 2, "/to_move"),
+        ("/passes", 2, "/passes"),
+        ("/passes", 1, "/passes"),
+        ("/turns", 2000, "/turns"),
+        ("/rules", "nonsense", "/rules"),
+        ("/rules", 5, "/rules"),
+        ("/rules", {"players": 3}, "/players"),
+        ("/rules", {"plaiers": 3}, "/rules/plaiers"),
+        ("/rules", {"hand_size": 0}, "/rules/hand_size"),
+        pytest.param("/rules", {"hand_size": 10**5000}, "/rules/hand_size", id="huge hand_size"),
+        ("/rules", "partners", "/players"),
+        ("/boards", [], "/boards"),
+        ("/a~b~1c", 1, "/a~0b~01c"),
+        ("/over", {"winner": 0}, "/over"),
+    ],
+)
+def test_an_impossible_position_names_the_field(path: str, value: Any, pointer: str | None) -> None:
+    if pointer is None:  # five fives are fine where the deck has them
+        assert Position.parse(changed(path, value)).hand == (5,) * 5
+        return
+    with pytest.raises(PositionError) as caught:
+        Position.parse(changed(path, value))
+    assert caught.value.pointer == pointer
+    assert caught.value.message
+    assert str(caught.value).startswith(pointer)
+
+
+def test_a_stock_that_is_empty_ends_the_game() -> None:
+    data = changed("/players/0/stock_size", 0)
+    data["players"][0]["stock_top"] = None
+    with pytest.raises(PositionError, match="over") as caught:
+        Position.parse(data)
+    assert caught.value.pointer == "/players/0/stock_size"
+
+
+def test_the_thirteenth_five_of_all_zones_together() -> None:
+    data = copy.deepcopy(WORKED_TURN)
+    data["completed"]["5"] = 0
+    data["completed"]["S"] = 3
+    data["players"][1]["discards"] = [["5"] * 11, [], [], []]  # with the stock top: all twelve
+    data["hand"] = ["3", "5", "8", "12", "S"]
+    with pytest.raises(PositionError) as caught:
+        Position.parse(data)
+    assert caught.value.pointer == "/hand/1"
+    assert "12" in caught.value.message
+
+
+def test_the_notation_in_the_docstring_is_one() -> None:
+    text = position_module.__doc__ or ""
+    line = next(line.strip() for line in text.splitlines() if line.startswith("    - "))
+    assert Position.from_notation(line).to_notation() == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "x",
+        "- 0",
+        " ".join("-" * 11),
+        "- 0 3 -/-/-/- x 1,1 5 - - 0 0",
+        "teams=x 0 3 - - - - - - - -",
+    ],
+)
+def test_a_bad_line_of_notation_is_refused(line: str) -> None:
+    with pytest.raises(PositionError):
+        Position.from_notation(line)
+
+
+def test_errors_survive_pickling() -> None:
+    error = copy.copy(PositionError("/hand", "is missing"))
+    assert (error.pointer, error.message, str(error)) == (
+        "/hand",
+        "is missing",
+        "/hand: is missing",
+    )
+
+
+def test_equal_positions_have_equal_hashes() -> None:
+    read = Position.parse(WORKED_TURN)
+    assert (
+        read.hash
+        == Position.parse(read.to_json()).hash
+        == Position.parse(changed("/rules", None)).hash
+    )
+    assert read.hash != Position.parse(changed("/turns", 7)).hash
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+SCRAPS = st.one_of(
+    JSON_VALUES,
+    st.integers(-2, 100),
+    st.sampled_from(
+        ["5", "S", "standard", "partners", [], {}, [[]] * 4, [0] * 4, ["5"] * 5, 1.0, 1e999]
+    ),
+    st.dictionaries(
+        st.sampled_from(["5", "S", "1", "players", "teams"]), st.integers(-1, 20), max_size=3
+    ),
+)
+
+
+def paths(data: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in JSON data."""
+    inner = (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data)
+        if isinstance(data, list)
+        else ()
+    )
+    return [at, *(path for key, value in inner for path in paths(value, (*at, key)))]
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=JSON_VALUES)
+def test_random_json_is_refused_with_a_pointer(data: Any) -> None:
+    with pytest.raises(PositionError):
+        Position.parse(data)
+
+
+BASES = [
+    WORKED_TURN,
+    *(
+        json.loads(json.dumps(position_of(state, rules, int(state[layout.PLAYER]))))
+        for rules in (RULE_SETS["two-short"], RULE_SETS["partners"])
+        for state in sample(rules, 6, 6)
+        if not state[layout.REASON]
+    ),
+]
+
+
+@settings(max_examples=600, deadline=None)
+@given(data=st.data())
+def test_mutated_positions_are_refused_or_sound(data: st.DataObject) -> None:
+    """One or two changes: a PositionError whose pointer can be followed, or a sound game."""
+    mutated = copy.deepcopy(data.draw(st.sampled_from(BASES)))
+    for _ in range(data.draw(st.integers(1, 2))):
+        path = data.draw(st.sampled_from(paths(mutated)[1:] or [()]))
+        if not path:
+            return
+        at = mutated
+        for key in path[:-1]:
+            at = at[key]
+        if data.draw(st.booleans()):
+            at[path[-1]] = data.draw(SCRAPS)
+        elif isinstance(at, dict):
+            del at[path[-1]]
+        else:
+            at.insert(path[-1], copy.deepcopy(at[path[-1]]))
+    try:
+        read = Position.parse(mutated)
+    except PositionError as error:
+        at = mutated
+        parts = error.pointer.split("/")[1:]
+        for part in parts[:-1]:  # the last part may be missing
+            at = at[int(part)] if isinstance(at, list) else at[part]
+        return
+    state = read.deal(4)
+    assert_sound(state, read.rules)
+    assert any(mask(state))
+    assert Position.parse(read.to_json()) == read
+    assert Position.from_notation(read.to_notation()) == read
+    assert Position.of(state, read.rules, read.you) == read

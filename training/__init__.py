@@ -1,0 +1,1 @@
+"""Learning to play Skip-Bo with PyTorch: value learning by TD(lambda) self-play, checkpoints, evaluation, export."""

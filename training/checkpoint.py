@@ -1,0 +1,94 @@
+"""A run's folder on disk: what is in it, written so that a crash at any moment leaves something to resume from.
+
+    config.json        the resolved settings
+    checkpoint.pt      network, optimiser and counters of the last checkpoint
+    best.pt            the network that did best in evaluation, with its result
+    log.jsonl          one line an iteration and evaluation
+    tensorboard/       the same for TensorBoard
+    model/             the model folder that the run makes of its best network
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from training.config import Config
+
+
+class CheckpointError(ValueError):
+    """A run that cannot be resumed; the message names the file."""
+
+
+def write_atomically(path: Path, write: Any) -> None:
+    """Write a file so that its old content stays until the new one is whole.
+
+    Args:
+        path: the file.
+        write: called with an open binary file.
+    """
+    partial = path.with_suffix(path.suffix + ".partial")
+    try:
+        with open(partial, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise CheckpointError(
+            f"{path}: could not be written ({error.strerror}); the earlier file stands"
+        ) from None
+
+
+def save(path: Path, state: dict[str, Any]) -> None:
+    """Save tensors and numbers atomically."""
+    write_atomically(path, lambda file: torch.save(state, file))
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Load what `save` wrote; tensors and plain numbers only.
+
+    Raises:
+        CheckpointError: missing, cut off, or no checkpoint.
+    """
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: there is no checkpoint to resume from") from None
+    except Exception as error:  # torch raises half a dozen kinds for a damaged file
+        raise CheckpointError(f"{path}: is damaged ({str(error)[:80]})") from None
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{path}: holds no checkpoint")
+    return state
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON atomically."""
+    text = json.dumps(data, indent=2) + "\n"
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def start_run(folder: Path, config: Config, *, resume: bool) -> Config:
+    """Make a run's folder, or find the settings of the one to resume.
+
+    Raises:
+        CheckpointError: the folder holds a run and resume was not asked for, or the reverse.
+    """
+    file = folder / "config.json"
+    if resume:
+        if not file.is_file():
+            raise CheckpointError(f"{folder}: holds no run to resume")
+        try:
+            return Config.load(file)
+        except json.JSONDecodeError as error:
+            raise CheckpointError(f"{file}: is not JSON ({error})") from None
+    if file.exists():
+        raise CheckpointError(f"{folder}: holds a run already; use --resume or another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(file, config.to_dict())
+    return config

@@ -1,0 +1,168 @@
+"""`Config`: every setting of a training run, one sentence each, and the named presets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from skipbo_env.agents.heuristics import HEURISTICS
+from skipbo_env.rules import Rules
+
+
+class ConfigError(ValueError):
+    """A setting out of range; the message names it."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of TD(lambda) self-play. The defaults train a two-player model on two cores."""
+
+    players: int = 2
+    """Seats at the table."""
+    teams: int = 0
+    """0 for individuals, or 2 or 3 teams."""
+    stock_size: int | None = None
+    """Cards in each stock; None for the game's default."""
+    hidden: int = 128
+    """Width of the network's first layer, a multiple of 16."""
+    hidden2: int = 32
+    """Width of its second layer, a multiple of 32."""
+    seed: int = 1
+    """Seed of weights, games and batches."""
+    iterations: int = 400
+    """How often games are played and learned from."""
+    games: int = 512
+    """Games played in an iteration."""
+    batch_size: int = 512
+    """Endings in a gradient step."""
+    lr: float = 1e-3
+    """Adam's learning rate at the start."""
+    lr_final: float = 5e-5
+    """Learning rate at the end, reached along a cosine."""
+    lam: float = 0.9
+    """Lambda of the returns at the start."""
+    lam_final: float = 0.7
+    """Lambda at the end."""
+    explore: float = 0.01
+    """Share of endings chosen at random at the start; it falls to 0 by the end."""
+    warm_start: int = 4
+    """First iterations whose games a rule-based teacher plays; 0 learns from nothing but self-play."""
+    warm_start_games: int = 4000
+    """Games in each of those iterations."""
+    teacher: str = "greedy"
+    """Who plays them."""
+    noise: float = 0.1
+    """Share of the teacher's actions that play-first chooses instead."""
+    max_nodes: int = 512
+    """Positions within a turn that the search looks at in self-play, at most."""
+    max_turns: int = 400
+    """Turns after which a self-play game is cut off."""
+    threads: int = 2
+    """Threads that play games."""
+    eval_every: int = 20
+    """Iterations between evaluations against the panel; the best network by these is kept."""
+    eval_pairs: int = 500
+    """Pairs of games (same deal, seats swapped) in an evaluation."""
+    opponents: tuple[str, ...] = ("play-first", "greedy")
+    """The panel; the last one decides which network is best."""
+    checkpoint_every: int = 5
+    """Iterations between checkpoints."""
+    device: str = "cpu"
+    """Where the network learns."""
+
+    def __post_init__(self) -> None:
+        rules = self.rules  # raises for what cannot be played
+        del rules
+        bounds: dict[str, tuple[float, float]] = {
+            "hidden": (16, 4096),
+            "hidden2": (32, 1024),
+            "seed": (0, 2**63),
+            "iterations": (1, 10**9),
+            "games": (1, 10**6),
+            "batch_size": (1, 10**6),
+            "lr": (1e-9, 1.0),
+            "lr_final": (0.0, 1.0),
+            "lam": (0.0, 1.0),
+            "lam_final": (0.0, 1.0),
+            "explore": (0.0, 1.0),
+            "warm_start": (0, 10**6),
+            "warm_start_games": (1, 10**6),
+            "noise": (0.0, 1.0),
+            "max_nodes": (1, 4096),
+            "max_turns": (2, 2000),
+            "threads": (1, 256),
+            "eval_every": (1, 10**9),
+            "eval_pairs": (1, 10**6),
+            "checkpoint_every": (1, 10**9),
+        }
+        for name, (low, high) in bounds.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise ConfigError(f"{name}: must be {low:g} to {high:g}, got {value!r}")
+        for name, step in (("hidden", 16), ("hidden2", 32)):
+            if getattr(self, name) % step:
+                raise ConfigError(f"{name}: must be a multiple of {step}, got {getattr(self, name)}")
+        for agent in (self.teacher, *self.opponents):
+            if agent not in HEURISTICS:
+                raise ConfigError(
+                    f"teacher, opponents: {agent!r:.40} is none of {', '.join(HEURISTICS)}"
+                )
+        if not self.opponents:
+            raise ConfigError("opponents: needs at least one agent")
+
+    @property
+    def rules(self) -> Rules:
+        """What is played."""
+        return Rules(
+            players=self.players, teams=self.teams, stock_size=self.stock_size, max_turns=self.max_turns
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Config:
+        """The settings that `to_dict` wrote.
+
+        Raises:
+            ConfigError: an unknown setting or a value out of range.
+        """
+        known = {field.name for field in fields(cls)}
+        for name in data:
+            if name not in known:
+                raise ConfigError(f"{name!s:.40}: is no setting")
+        try:
+            return cls(**{**data, "opponents": tuple(data.get("opponents", cls.opponents))})
+        except TypeError as error:
+            raise ConfigError(str(error)) from None
+
+    @classmethod
+    def load(cls, path: Path) -> Config:
+        """The settings in a JSON file."""
+        return cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+DEFAULT = Config()
+PRESETS: dict[str, Config] = {
+    "smoke": replace(
+        DEFAULT,
+        hidden=64,
+        iterations=40,
+        games=128,
+        warm_start=0,
+        eval_every=8,
+        eval_pairs=100,
+        max_nodes=128,
+        max_turns=200,
+        explore=0.05,
+        lr_final=2e-4,
+    ),
+    "default": DEFAULT,
+    "long": replace(DEFAULT, hidden=256, iterations=4000, games=1024, eval_every=50, eval_pairs=2000),
+    "gpu": replace(
+        DEFAULT, hidden=512, hidden2=64, iterations=4000, games=4096, batch_size=8192, lr=2e-3, threads=16, device="cuda"
+    ),
+}

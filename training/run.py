@@ -1,0 +1,147 @@
+"""One training run from start or checkpoint to model folder: iterations, evaluation, logs, checkpoints, signals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.tensorboard import SummaryWriter
+
+from skipbo_env.agents.agent import TurnAgent
+from skipbo_env.agents.models import Model
+from skipbo_env.agents.network import Network
+from skipbo_env.rules import Rules
+from training import checkpoint
+from training.arena import Match, run_match, summary
+from training.config import Config
+from training.export import export_model
+from training.td import Learner
+
+EVALUATION_SEED = 90_000_000  # far from the seeds of training and of published matches
+
+
+def panel(network: Network, config: Config) -> dict[str, dict[str, Any]]:
+    """The network's paired matches against each opponent of the panel, at the real turn limit."""
+    rules = Rules(players=config.players, teams=config.teams, stock_size=config.stock_size)
+    model = Model("candidate", Path(), {}, config.players, config.teams, rules.boards, network, "")
+    results = {}
+    for opponent in config.opponents:
+        match = Match(TurnAgent(model), opponent, rules, seed=EVALUATION_SEED)
+        # Weak opponents are told apart by a fifth of the games.
+        units = config.eval_pairs if opponent == config.opponents[-1] else max(config.eval_pairs // 5, 1)
+        results[opponent] = summary(match, run_match(match, units, workers=config.threads), 0.0)
+    return results
+
+
+@contextmanager
+def _stop_on_signals() -> Iterator[list[int]]:
+    """Turn the first SIGINT or SIGTERM into a request to stop after the iteration."""
+    received: list[int] = []
+    before = {}
+
+    def handle(number: int, frame: Any) -> None:
+        del frame
+        received.append(number)
+        if len(received) > 1:
+            raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, handle)
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _revision() -> str:
+    try:
+        found = subprocess.run(  # noqa: S603
+            ["git", "describe", "--always", "--dirty"],  # noqa: S607
+            capture_output=True,
+            text=True,
+            cwd=Path(__file__).parent,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        from skipbo_env import __version__
+
+        return __version__
+    return found.stdout.strip()
+
+
+def train(
+    config: Config,
+    folder: Path,
+    *,
+    resume: bool = False,
+    progress: Callable[[dict[str, Any]], None] | None = None,
+) -> Path | None:
+    """Run to the last iteration, or until a signal; always leaves a checkpoint and, once evaluated, a model.
+
+    Args:
+        config: the settings; with `resume` those of the run are used.
+        folder: the run's folder.
+        resume: go on from the folder's checkpoint.
+        progress: called with the numbers of every iteration and evaluation.
+
+    Returns:
+        The model folder, or None where a signal came before the first evaluation.
+
+    Raises:
+        CheckpointError: the folder cannot be used, or a file cannot be written or read.
+    """
+    config = checkpoint.start_run(folder, config, resume=resume)
+    torch.set_num_threads(1 if config.device == "cpu" else torch.get_num_threads())
+    learner = Learner(config)
+    best: dict[str, Any] = {"score": -1.0}
+    if resume:
+        learner.load(checkpoint.load(folder / "checkpoint.pt"))
+        if (folder / "best.pt").exists():
+            best = checkpoint.load(folder / "best.pt")
+    else:
+        checkpoint.save(folder / "checkpoint.pt", learner.state())
+    writer = SummaryWriter(str(folder / "tensorboard"))
+    revision = _revision()
+
+    def log(kind: str, numbers: dict[str, Any]) -> None:
+        with open(folder / "log.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps({"kind": kind, **numbers}) + "\n")
+        for name, value in numbers.items():
+            if isinstance(value, (int, float)) and name != "iteration":
+                writer.add_scalar(f"{kind}/{name}", value, learner.iteration)
+        if progress:
+            progress({"kind": kind, **numbers})
+
+    with _stop_on_signals() as stopped:
+        while learner.iteration < config.iterations and not stopped:
+            log("train", learner.iterate())
+            last = learner.iteration == config.iterations
+            if last or learner.iteration % config.eval_every == 0:
+                results = panel(learner.network.compiled(), config)
+                score = results[config.opponents[-1]]["win_rate"]
+                numbers: dict[str, Any] = {"iteration": learner.iteration, **learner.totals}
+                for opponent, result in results.items():
+                    numbers[f"win_rate_{opponent}"] = result["win_rate"]
+                    numbers[f"low_{opponent}"], numbers[f"high_{opponent}"] = result["interval"]
+                    numbers[f"stalemate_rate_{opponent}"] = result["stalemate_rate"]
+                log("evaluation", numbers)
+                if score >= best["score"]:
+                    trained = {"iteration": learner.iteration, **learner.totals, "revision": revision}
+                    best = {
+                        "score": score,
+                        "network": learner.network.state_dict(),
+                        "trained": {**trained, "evaluation": results},
+                    }
+                    checkpoint.save(folder / "best.pt", best)
+                    export_model(folder / "model", learner.network.compiled(), config, best["trained"])
+            if last or stopped or learner.iteration % config.checkpoint_every == 0:
+                checkpoint.save(folder / "checkpoint.pt", learner.state())
+    writer.close()
+    return folder / "model" if best["score"] >= 0 else None

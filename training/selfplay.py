@@ -1,0 +1,101 @@
+"""Compiled self-play: games whose endings, with their TD(lambda) targets, are what the value network learns from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skipbo_env.agents.heuristics import PLAY_FIRST, choose
+from skipbo_env.agents.turn import fill_ending, search
+from skipbo_env.engine.deal import deal
+from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.layout import (PLAYER, PLAYERS, REASON, SIDES, STOCK_EMPTY, WINNER)
+from skipbo_env.engine.moves import apply, legal_words
+from skipbo_env.engine.rng import mix64, stream_unit
+
+
+@kernel
+def _targets(state, start, end, lam, seats, values, targets):
+    """Lambda-returns of one game's endings, each seat over its own: the next value mixed with what came after it."""
+    draw = 1.0 / state[SIDES]
+    for seat in range(state[PLAYERS]):
+        if state[WINNER] < 0:
+            after = draw
+        else:
+            after = 1.0 if seat % state[SIDES] == state[WINNER] else 0.0
+        target = after
+        for k in range(end - 1, start - 1, -1):
+            if seats[k] == seat:
+                targets[k] = target
+                target = (1.0 - lam) * values[k] + lam * target
+
+
+@kernel
+def self_play(
+    state, net, work, seeds, lam, explore, teacher, noise, max_nodes, streams, slots, seats, values, targets, stats
+):
+    """Play one game for each seed and write down every ending that was played.
+
+    Args:
+        state: an array with the rules; it is used up.
+        net, work: the network and its scratch space.
+        seeds: uint64 (games,).
+        lam: the lambda of the returns.
+        explore: the share of endings that are chosen at random.
+        teacher: -1: turn search chooses; else a rule-based agent does (a warm start), whose values are not used.
+        noise: the share of a teacher's actions that play-first chooses.
+        max_nodes: for the turn search.
+        streams: uint64 (1,), scratch.
+        slots: int16 (capacity, slots), filled.
+        seats: int8 (capacity,), filled: whose ending it is.
+        values: float32 (capacity,), filled: what the network said.
+        targets: float32 (capacity,), filled.
+        stats: float64 (8,), added to: games, decisions, without a winner, won by seat 0, squared TD error, nodes, endings judged,
+            games cut off because the arrays were full.
+
+    Returns:
+        How many endings were written.
+    """
+    n = 0
+    capacity = len(values)
+    for g in range(len(seeds)):
+        deal(state, seeds[g], -1)
+        streams[0] = mix64(seeds[g] ^ np.uint64(0x5A5A5A5A5A5A5A5A))
+        start = n
+        while state[REASON] == 0:
+            if n == capacity:
+                stats[7] += 1
+                break
+            player = state[PLAYER]
+            if teacher >= 0:
+                kind = PLAY_FIRST if stream_unit(streams, 0) < noise else teacher
+                action = choose(kind, state, legal_words(state), streams, 0)
+                if fill_ending(state, action, work) >= 0:
+                    for i in range(slots.shape[1]):
+                        slots[n, i] = work.ending[i]
+                    seats[n] = player
+                    values[n] = 0.5
+                    n += 1
+                apply(state, action)
+                n -= state[REASON] == STOCK_EMPTY  # a win is no estimate
+                stats[1] += 1
+                continue
+            random = 1 if explore > 0.0 and stream_unit(streams, 0) < explore else 0
+            value, length = search(state, net, work, max_nodes, streams, 0, random)
+            for i in range(slots.shape[1]):
+                slots[n, i] = work.best[i]
+            seats[n] = player
+            values[n] = value
+            n += 1
+            for i in range(length):
+                apply(state, work.path[i])
+            n -= state[REASON] == STOCK_EMPTY
+            stats[1] += length
+            stats[5] += work.info[0]
+            stats[6] += work.info[1]
+        _targets(state, start, n, lam, seats, values, targets)
+        for k in range(start, n):
+            stats[4] += (targets[k] - values[k]) ** 2
+        stats[0] += 1
+        stats[2] += state[WINNER] < 0
+        stats[3] += state[WINNER] == 0
+    return n

@@ -1,0 +1,217 @@
+"""TD(lambda) self-play of afterstate values with turn search: the learner, from top to bottom.
+
+An iteration plays games with the current network (compiled, `selfplay.self_play`), learns once from every ending in them, and
+hands the new weights back to the players. What is learned is V: the probability that the mover's side wins, judged at an
+ending, just before a hidden card is seen. Its target is the lambda-return over the same seat's later endings: the value of
+the ending that the search chose next, mixed with what came after, up to the game's result (1, 0, or 1 / sides for a draw).
+
+Everything random comes from (seed, iteration, game), so a run can be stopped and resumed without a trace, and how many threads
+play makes no difference.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from skipbo_env.agents.heuristics import HEURISTICS
+from skipbo_env.agents.network import Network, num_slots
+from skipbo_env.agents.turn import Work, new_work
+from skipbo_env.engine.layout import State, new_state
+from training.config import Config
+from training.network import ValueNetwork
+from training.selfplay import self_play
+
+CHUNK = 32  # games that a thread plays in one go; part of the seeds, so a constant
+ENDINGS_PER_GAME = 1200
+
+
+@dataclass
+class Batch:
+    """The endings of one iteration.
+
+    Attributes:
+        slots: int16 (n, slots), the rows of each ending.
+        targets: float32 (n,), lambda-returns.
+        values: float32 (n,), what the network said when it chose them.
+        stats: float64 (8,), see `selfplay.self_play`.
+    """
+
+    slots: NDArray[np.int16]
+    targets: NDArray[np.float32]
+    values: NDArray[np.float32]
+    stats: NDArray[np.float64]
+
+
+class Player:
+    """Plays self-play games on threads; each has its own scratch space."""
+
+    def __init__(self, config: Config, network: Network) -> None:
+        self.config = config
+        self.template: State = new_state(config.rules)
+        self.works: list[Work] = [new_work(self.template, network, config.max_nodes) for _ in range(config.threads)]
+        self.free = list(range(config.threads))
+
+    def _chunk(self, network: Network, iteration: int, chunk: int, games: int, teacher: int) -> Batch:
+        config = self.config
+        seeds = np.random.SeedSequence([config.seed, iteration, chunk]).generate_state(games, np.uint64)
+        capacity = ENDINGS_PER_GAME * games
+        slots = np.empty((capacity, num_slots(config.players, config.rules.boards)), np.int16)
+        seats = np.empty(capacity, np.int8)
+        values, targets = np.empty(capacity, np.float32), np.empty(capacity, np.float32)
+        stats = np.zeros(8)
+        done = schedule(config, iteration)
+        worker = self.free.pop()
+        n = self_play(
+            self.template.copy(),
+            network,
+            self.works[worker],
+            seeds,
+            1.0 if teacher >= 0 else done["lam"],
+            0.0 if teacher >= 0 else done["explore"],
+            teacher,
+            config.noise,
+            config.max_nodes,
+            np.zeros(1, np.uint64),
+            slots,
+            seats,
+            values,
+            targets,
+            stats,
+        )
+        self.free.append(worker)
+        return Batch(slots[:n].copy(), targets[:n].copy(), values[:n].copy(), stats)
+
+    def play(self, network: Network, iteration: int) -> Batch:
+        """The games of one iteration, the same for any number of threads."""
+        config = self.config
+        warm = iteration < config.warm_start
+        teacher = HEURISTICS.index(config.teacher) if warm else -1
+        games = config.warm_start_games if warm else config.games
+        sizes = [min(CHUNK, games - at) for at in range(0, games, CHUNK)]
+        with ThreadPoolExecutor(config.threads) as pool:
+            parts = list(
+                pool.map(lambda job: self._chunk(network, iteration, job[0], job[1], teacher), enumerate(sizes))
+            )
+        return Batch(
+            np.concatenate([part.slots for part in parts]),
+            np.concatenate([part.targets for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            sum((part.stats for part in parts), np.zeros(8)),
+        )
+
+
+def schedule(config: Config, iteration: int) -> dict[str, float]:
+    """Learning rate, lambda and exploration of an iteration."""
+    done = min(iteration / max(config.iterations - 1, 1), 1.0)
+    cosine = 0.5 * (1.0 + math.cos(math.pi * done))
+    return {
+        "lr": config.lr_final + (config.lr - config.lr_final) * cosine,
+        "lam": config.lam + (config.lam_final - config.lam) * done,
+        "explore": config.explore * (1.0 - done),
+    }
+
+
+class Learner:
+    """Network, optimiser and what has been counted; `iterate` is one round of playing and learning."""
+
+    def __init__(self, config: Config) -> None:
+        torch.manual_seed(config.seed)
+        self.config = config
+        self.network = ValueNetwork(config.players, config.rules.boards, config.hidden, config.hidden2)
+        self.network.to(config.device)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.lr)
+        self.iteration = 0
+        self.totals = {"games": 0.0, "decisions": 0.0, "seconds": 0.0, "cpu_seconds": 0.0}
+        self.player = Player(config, self.network.compiled())
+
+    def iterate(self) -> dict[str, float]:
+        """Play, learn, and say how it went; numbers for the log."""
+        start, cpu = time.perf_counter(), time.process_time()
+        batch = self.player.play(self.network.compiled(), self.iteration)
+        played = time.perf_counter()
+        loss = self.learn(batch)
+        seconds = time.perf_counter() - start
+        games, decisions, no_winner, seat0, squared, nodes, endings, cut = batch.stats
+        self.iteration += 1
+        self.totals["games"] += float(games)
+        self.totals["decisions"] += float(decisions)
+        self.totals["seconds"] += seconds
+        self.totals["cpu_seconds"] += time.process_time() - cpu
+        n = max(len(batch.targets), 1)
+        numbers = {
+            "iteration": self.iteration,
+            **self.totals,
+            **schedule(self.config, self.iteration - 1),
+            "loss": loss,
+            "td_error": math.sqrt(squared / n),
+            "no_winner_rate": no_winner / games,
+            "seat0_rate": seat0 / games,
+            "decisions_per_game": decisions / games,
+            "endings_per_game": n / games,
+            "endings_judged_per_game": endings / games,
+            "nodes_per_game": nodes / games,
+            "cut_games": cut,
+            "games_per_s": games / seconds,
+            "decisions_per_s": decisions / seconds,
+            "play_share": (played - start) / seconds,
+            "learn_share": 1.0 - (played - start) / seconds,
+            **calibration(batch),
+        }
+        return {name: int(value) if name == "iteration" else float(value) for name, value in numbers.items()}
+
+    def learn(self, batch: Batch) -> float:
+        """One pass over the endings in random order; returns the mean loss."""
+        config = self.config
+        device = config.device
+        rate = schedule(config, self.iteration)["lr"]
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        order = np.random.default_rng([config.seed, self.iteration]).permutation(len(batch.targets))
+        slots = torch.from_numpy(batch.slots[order]).to(device)
+        targets = torch.from_numpy(batch.targets[order]).to(device)
+        losses = []
+        for at in range(0, len(order), config.batch_size):
+            logits = self.network(slots[at : at + config.batch_size].int())
+            loss = functional.binary_cross_entropy_with_logits(logits, targets[at : at + config.batch_size])
+            self.optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimiser.step()
+            losses.append(loss.detach())
+        return float(torch.stack(losses).mean()) if losses else math.nan
+
+    def state(self) -> dict[str, Any]:
+        """Everything that a checkpoint needs to go on as if nothing had happened."""
+        return {
+            "network": self.network.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "iteration": self.iteration,
+            "totals": dict(self.totals),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint's state."""
+        self.network.load_state_dict(state["network"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.iteration = int(state["iteration"])
+        self.totals = dict(state["totals"])
+
+
+def calibration(batch: Batch, bins: int = 10) -> dict[str, float]:
+    """How far the values were from what came of them: the mean gap over ten bins, weighted by their endings."""
+    which = np.minimum((batch.values * bins).astype(int), bins - 1)
+    gap = 0.0
+    for b in range(bins):
+        inside = which == b
+        if inside.any():
+            gap += inside.sum() * abs(float(batch.values[inside].mean()) - float(batch.targets[inside].mean()))
+    return {"calibration_gap": gap / max(len(which), 1)}
+
