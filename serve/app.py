@@ -1,0 +1,205 @@
+"""The application factory: settings, endpoints, and what every answer has.
+
+That is the security headers, a request id, CORS where it is allowed, and problems for all errors.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+
+from flask import Flask, Response, current_app, g, request
+from werkzeug.exceptions import HTTPException, SecurityError
+
+from serve import limits, schemas, suggest
+from serve.openapi import document
+from serve.operations import json_response, operation, problem_response, register
+from serve.problems import KINDS, Problem
+from serve.service import Agents, Service, service
+
+LOG = logging.getLogger("serve")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+_KIND_OF_STATUS = {
+    400: "bad-request",
+    404: "not-found",
+    405: "method-not-allowed",
+    413: "too-large",
+    415: "unsupported-media-type",
+}
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+}
+_EXPOSED = "X-Request-ID, Retry-After, Location"
+
+
+@operation("GET", "/healthz", returns=schemas.Health)
+def healthz() -> dict[str, str]:
+    """Tell that the process answers."""
+    return {"status": "ok"}
+
+
+@operation("GET", "/readyz", returns=schemas.Health, problems=("not-ready",))
+def readyz() -> dict[str, str]:
+    """Tell whether the kernels are compiled and the agent is loaded."""
+    if not service().ready.is_set():
+        raise Problem("not-ready", "the kernels are being compiled", headers={"Retry-After": "1"})
+    return {"status": "ready"}
+
+
+def create_app(
+    *,
+    agent: str | None = None,
+    database_url: str | None = None,
+    models_dir: str | os.PathLike[str] | None = None,
+    testing: bool = False,
+    cors_origins: Sequence[str] = (),
+    trusted_hosts: Sequence[str] | None = None,
+) -> Flask:
+    """Make the service.
+
+    The kernels are warmed in a thread; `/readyz` tells when that is done. In tests it is done
+    before this returns.
+
+    Args:
+        agent: who answers where a request names no agent; None for the best one.
+        database_url: where games will be kept; nothing uses it yet.
+        models_dir: a directory of models beside those that ship.
+        testing: compare answers with their schemas, and warm the kernels first.
+        cors_origins: origins whose pages may use the service, such as "https://example.org".
+        trusted_hosts: names that the Host header may have; None for any.
+
+    Raises:
+        ValueError: no such agent.
+    """
+    app = Flask(__name__, static_folder=None)
+    app.testing = testing
+    # Assigned, since Flask presets the key. Each operation lowers it to its own limit.
+    app.config["MAX_CONTENT_LENGTH"] = max(limits.BODY, limits.BATCH_BODY)
+    app.config["TRUSTED_HOSTS"] = list(trusted_hosts) if trusted_hosts else None
+    app.config["CORS_ORIGINS"] = frozenset(cors_origins)
+    app.config["DATABASE_URL"] = database_url
+    app.url_map.merge_slashes = False
+    app.extensions["skipbo"] = Service(Agents(models_dir, agent))
+    register(app)
+    app.add_url_rule("/v1/openapi.json", "openapi", lambda: json_response(document()))
+    app.add_url_rule("/problems/<kind>", "problems", _describe_problem)
+    app.before_request(_begin)
+    app.after_request(_finish)
+    app.register_error_handler(Exception, _answer_error)
+    warming = threading.Thread(target=_warm, args=(app,), name="warm-up", daemon=True)
+    warming.start()
+    if testing:
+        warming.join()
+    return app
+
+
+def _warm(app: Flask) -> None:
+    """Compile all kernels that suggestions need; ready is who can answer with the own agent."""
+    with app.app_context():
+        able = []
+        for choice in service().agents.to_warm():
+            try:
+                suggest.warm(choice)
+            except Exception:
+                LOG.exception("warming up %s failed", choice.name)
+            else:
+                able.append(choice)
+        if service().agents.default in able:
+            service().ready.set()
+
+
+def _describe_problem(kind: str) -> Response:
+    """What a problem's type means."""
+    if kind not in KINDS:
+        raise Problem("not-found", f"no kind of problem {kind[:40]!r}")
+    status, title, meaning = KINDS[kind]
+    return json_response(
+        {"type": f"/problems/{kind}", "title": title, "status": status, "meaning": meaning}
+    )
+
+
+def _begin() -> None:
+    given = request.headers.get("X-Request-ID", "")
+    g.request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
+    g.started = time.perf_counter()
+
+
+def _finish(response: Response) -> Response:
+    """Give an answer the headers that all have, and write the log's line."""
+    if "request_id" not in g:  # an error before the request began, such as a bad Host
+        _begin()
+    headers = response.headers
+    headers["X-Request-ID"] = g.request_id
+    for name, value in _HEADERS.items():
+        headers.setdefault(name, value)
+    headers.setdefault("Cache-Control", "no-store")
+    _allow_origin(response)
+    LOG.info(
+        json.dumps(
+            {
+                "request_id": g.request_id,
+                "method": request.method,
+                "path": request.path[:200],
+                "status": response.status_code,
+                "ms": round(1000 * (time.perf_counter() - g.started), 2),
+            }
+        )
+    )
+    return response
+
+
+def _allow_origin(response: Response) -> None:
+    """CORS for origins of the allow list, on errors too; preflights get Flask's OPTIONS answers."""
+    allowed = current_app.config["CORS_ORIGINS"]
+    if not allowed:
+        return
+    response.headers.add("Vary", "Origin")
+    origin = request.headers.get("Origin")
+    if origin not in allowed:
+        return
+    response.headers["Access-Control-Allow-Origin"] = origin
+    response.headers["Access-Control-Expose-Headers"] = _EXPOSED
+    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    if request.method == "OPTIONS":
+        response.headers["Access-Control-Allow-Methods"] = response.headers.get(
+            "Allow", "GET, POST"
+        )
+        response.headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-ID"
+        response.headers["Access-Control-Max-Age"] = "600"
+
+
+def _answer_error(error: Exception) -> Response:
+    """Any exception as a problem."""
+    if isinstance(error, Problem):
+        return problem_response(error)
+    if isinstance(error, HTTPException):
+        return problem_response(_http_problem(error))
+    LOG.exception("request %s failed", g.get("request_id", ""))
+    return problem_response(
+        Problem("internal-error", "something went wrong; the log has this request's id")
+    )
+
+
+def _http_problem(error: HTTPException) -> Problem:
+    """Flask's and Werkzeug's own errors."""
+    status = error.code or 500
+    kind = "untrusted-host" if isinstance(error, SecurityError) else _KIND_OF_STATUS.get(status)
+    headers = {
+        k: v for k, v in error.get_headers() if k.lower() not in ("content-type", "content-length")
+    }
+    return Problem(
+        kind or "http-error", error.description or error.name, headers=headers, status=status
+    )

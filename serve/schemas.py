@@ -1,0 +1,497 @@
+"""The JSON of the service as pydantic models: what requests must be, what answers are.
+
+Requests are strict: no unknown field, no text for a number; 5.0 counts as 5, as JSON Schema has it.
+A position in a request is documented by `Position` here and checked by `skipbo_env.position`, the
+one place that knows what is possible. Fields may be added to answers within /v1, never changed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from serve import limits
+from skipbo_env.actions import MAX_ACTIONS, IllegalAction, parse_action
+from skipbo_env.rules import PRESETS
+
+
+def _integral(value: Any) -> Any:
+    """5.0 as 5: the number is the same in JSON."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _action(value: Any) -> Any:
+    """An action's id from its id or its text."""
+    value = _integral(value)
+    if isinstance(value, str):
+        try:
+            return parse_action(value)
+        except IllegalAction as error:
+            message = str(error).removeprefix("action: ")
+            raise PydanticCustomError("illegal_action", "{why}", {"why": message}) from None
+    return value
+
+
+class Documented:
+    """Marks a field whose schema is another model's, while its value is checked elsewhere."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """A reference that `serve.operations` resolves."""
+        return {"$component": self.model}
+
+
+class ActionSchema:
+    """Marks an action: an id, or its text."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """An integer or a string."""
+        return {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": MAX_ACTIONS - 1},
+                {"type": "string", "maxLength": 40},
+            ],
+            "description": "An action's id, or its text such as 'hand 7>1' (piles from 1).",
+        }
+
+
+# The bound stands before the validator: the other way round pydantic writes "ge" into the schema.
+ActionId = Annotated[int, Field(ge=0, le=MAX_ACTIONS - 1), BeforeValidator(_action), ActionSchema()]
+Seat = Annotated[int, Field(ge=0, le=11), BeforeValidator(_integral)]
+Size = Annotated[int, Field(ge=0, le=300), BeforeValidator(_integral)]
+
+
+class Request(BaseModel):
+    """A body: strict, without unknown fields."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class Answer(BaseModel):
+    """An answer: further fields may come."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+class CardSchema:
+    """Marks a card."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """An integer or a string."""
+        return {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": 12},
+                {"type": "string", "minLength": 1, "maxLength": 16},
+            ],
+            "description": "1 to 12, or a name in any case: '1' to '12', 'S' for a wild (also W, "
+            "wild, skip-bo, K, joker), A, J, Q.",
+        }
+
+
+Card = Annotated[Any, CardSchema()]
+Counts = Annotated[
+    dict[str, Size],
+    Field(description="How many of each card: names as keys, a missing one is 0."),
+]
+
+
+class Rules(Request):
+    """The settings of a game; a missing one takes its default."""
+
+    players: Annotated[
+        int,
+        Field(ge=2, le=12, description="Seats: 2 to 6, or 4, 6, 8, 9 or 12 in teams."),
+        BeforeValidator(_integral),
+    ] = 2
+    teams: Annotated[
+        int,
+        Field(ge=0, le=3, description="0 for individuals, or 2 or 3."),
+        BeforeValidator(_integral),
+    ] = 0
+    stock_size: Annotated[
+        Annotated[int, Field(ge=1, le=40), BeforeValidator(_integral)] | None,
+        Field(description="Cards in each stock; null means 30, or 20 with five or six stocks."),
+    ] = None
+    hand_size: Annotated[
+        int, Field(ge=1, le=20, description="A hand is filled to it."), BeforeValidator(_integral)
+    ] = 5
+    draw_per_turn: Annotated[
+        Annotated[int, Field(ge=1, le=20), BeforeValidator(_integral)] | None,
+        Field(description="Cards to draw each turn instead of filling the hand, or null."),
+    ] = None
+    copies: Annotated[
+        int, Field(ge=1, le=20, description="Cards of each rank."), BeforeValidator(_integral)
+    ] = 12
+    wilds: Annotated[
+        int, Field(ge=0, le=60, description="Wilds in the deck."), BeforeValidator(_integral)
+    ] = 18
+    first_player: Annotated[
+        Seat | Literal["random"], Field(description="The seat that begins, or 'random'.")
+    ] = "random"
+    must_play_stock: Annotated[
+        bool, Field(description="While a stock top fits, only stock plays are legal.")
+    ] = False
+    wild_discard: Annotated[bool, Field(description="Whether wilds may be discarded.")] = True
+    ordered_discards: Annotated[
+        bool,
+        Field(description="A card goes only on an empty discard pile or a top that is not lower."),
+    ] = False
+    team_discard: Annotated[
+        Literal["own", "team"],
+        Field(description="Whether a member may discard on the team's other board."),
+    ] = "own"
+    stalemate: Annotated[
+        Literal["draw", "fewest_stock"],
+        Field(
+            description="Who wins where nobody can move: nobody, or the side with the fewest cards."
+        ),
+    ] = "draw"
+    max_turns: Annotated[
+        int,
+        Field(ge=1, le=1_000_000_000, description="The game is cut off after so many turns."),
+        BeforeValidator(_integral),
+    ] = 2000
+    target_score: Annotated[
+        int,
+        Field(ge=1, le=1_000_000_000, description="Points that win a match."),
+        BeforeValidator(_integral),
+    ] = 500
+
+
+class TeamPlayer(Request):
+    """What everybody sees of a player in a team game, whose stocks stand in boards."""
+
+    hand_size: Annotated[
+        Annotated[int, Field(ge=0, le=20), BeforeValidator(_integral)] | None,
+        Field(description="Cards in the hand; assumed where it is left out."),
+    ] = None
+
+
+class Board(Request):
+    """A stock with its four discard piles."""
+
+    stock_top: Annotated[Card | None, Field(description="Null exactly when stock_size is 0.")]
+    stock_size: Annotated[
+        int,
+        Field(ge=0, le=40, description="Cards in the stock, the top included."),
+        BeforeValidator(_integral),
+    ]
+    discards: Annotated[
+        list[list[Card]],
+        Field(min_length=4, max_length=4, description="Four discard piles, from bottom to top."),
+    ]
+
+
+class Player(Board):
+    """What everybody sees of a player in a game without teams."""
+
+    hand_size: Annotated[
+        Annotated[int, Field(ge=0, le=20), BeforeValidator(_integral)] | None,
+        Field(description="Cards in the hand; assumed where it is left out."),
+    ] = None
+
+
+class Position(Request):
+    """What one player sees. The seat to move has already drawn."""
+
+    rules: Annotated[
+        Literal[tuple(PRESETS)] | Rules | None,  # type: ignore[valid-type]
+        Field(description="A preset's name or settings; 'standard' where left out."),
+    ] = None
+    hand: Annotated[list[Card], Field(max_length=20, description="Your cards.")]
+    building: Annotated[
+        list[Annotated[int, Field(ge=0, le=11), BeforeValidator(_integral)]] | None,
+        Field(
+            min_length=4,
+            max_length=4,
+            description="Heights of the building piles; needed unless building_cards is given.",
+        ),
+    ] = None
+    building_cards: Annotated[
+        list[list[Card]] | None,
+        Field(min_length=4, max_length=4, description="The building piles' true cards."),
+    ] = None
+    you: Annotated[Seat | None, Field(description="Your seat, 0 where left out.")] = None
+    to_move: Annotated[Seat | None, Field(description="The seat to move, you where left out.")] = (
+        None
+    )
+    players: Annotated[
+        list[Player | TeamPlayer], Field(min_length=2, max_length=12, description="By seat.")
+    ]
+    boards: Annotated[
+        list[Board] | None,
+        Field(description="Team games only: two for each team."),
+    ] = None
+    draw_size: Annotated[Size | None, Field(description="Cards in the draw pile.")] = None
+    completed: Annotated[
+        Counts | None, Field(description="The cards set aside since the last reshuffle.")
+    ] = None
+    reshuffled: Annotated[
+        Counts | None,
+        Field(description="What went into the last reshuffle, less what you saw of it since."),
+    ] = None
+    passes: Annotated[
+        Annotated[int, Field(ge=0, le=11), BeforeValidator(_integral)] | None,
+        Field(description="Passes in a row."),
+    ] = None
+    turns: Annotated[
+        Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(_integral)] | None,
+        Field(description="Turns ended so far."),
+    ] = None
+    over: Annotated[
+        None, Field(description="Stands in the positions of ended games, which are refused here.")
+    ] = None
+
+
+class Options(Request):
+    """What a suggestion is to be like."""
+
+    agent: Annotated[
+        str | None,
+        Field(
+            max_length=200, description="A name from /v1/agents; the service's own where left out."
+        ),
+    ] = None
+    top: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_ACTIONS), BeforeValidator(_integral)] | None,
+        Field(description="How many moves to return; all where left out."),
+    ] = None
+    budget_ms: Annotated[
+        Annotated[int, Field(ge=1, le=limits.MAX_BUDGET_MS), BeforeValidator(_integral)] | None,
+        Field(description="Time for an agent that searches by time, for each position."),
+    ] = None
+    seed: Annotated[
+        int,
+        Field(ge=0, le=limits.MAX_SEED, description="Decides all that is random in the answer."),
+        BeforeValidator(_integral),
+    ] = 0
+    allow: Annotated[
+        list[ActionId] | None,
+        Field(max_length=MAX_ACTIONS, description="Rank these actions alone."),
+    ] = None
+    avoid: Annotated[
+        list[ActionId] | None, Field(max_length=MAX_ACTIONS, description="Leave these actions out.")
+    ] = None
+
+
+class SuggestRequest(Options):
+    """A position, and what is asked about it."""
+
+    position: Annotated[dict[str, Any], Documented("Position")]
+
+
+class BatchRequest(Options):
+    """Many positions, and what is asked about each."""
+
+    positions: Annotated[
+        list[Annotated[Any, Documented("Position")]],
+        Field(min_length=1, max_length=limits.BATCH_POSITIONS),
+    ]
+
+
+class Move(Answer):
+    """An action as a record's event without its player."""
+
+    type: Literal["play", "discard", "pass"]
+    card: Annotated[str | None, Field(description="'1' to '12' or 'S'.")] = None
+    source: Annotated[
+        str | None,
+        Field(
+            alias="from", description="Of a play: 'stock', 'hand' or 'discard:2' (piles from 0)."
+        ),
+    ] = None
+    to: Annotated[
+        int | None,
+        Field(description="The building pile, or of a discard the discard pile, from 0."),
+    ] = None
+    rank: Annotated[
+        int | None, Field(alias="as", description="Of a play: the rank it counts as.")
+    ] = None
+    board: Annotated[
+        int | None, Field(description="Team games: the board of the stock or discard pile.")
+    ] = None
+
+
+class Action(Answer):
+    """An action in its three forms."""
+
+    action: Annotated[int, Field(description="Its id, see docs/formats.md.")]
+    text: Annotated[str, Field(description="Such as 'hand 7>1'; piles from 1.")]
+    move: Move
+
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class RankedMove(Action):
+    """One move of a suggestion, probabilities always the mover's."""
+
+    order: Annotated[int, Field(ge=0, description="0 for the best.")]
+    prior: Annotated[
+        Probability | None, Field(description="What the policy gives it, if there is one.")
+    ]
+    win: Annotated[
+        Probability | None,
+        Field(description="Probability that the mover's side wins; null without an estimate."),
+    ]
+    win_se: Annotated[
+        float | None, Field(description="Standard error; null where nothing was sampled.")
+    ]
+    delta: Annotated[float | None, Field(description="win less the best move's; 0 or below.")]
+    delta_se: Annotated[float | None, Field(description="Error of the paired difference.")]
+    n: Annotated[int | None, Field(description="Samples spent on it.")]
+    line: Annotated[
+        list[Action],
+        Field(
+            description="The turn as planned, this move first, to its end or the next hidden card."
+        ),
+    ]
+    line_ends: Annotated[
+        Literal["discard", "stock_flip", "refill", "win", "pass"] | None,
+        Field(description="What ends the line."),
+    ]
+    same_as: Annotated[
+        int | None, Field(description="The action of an earlier move that comes to the same.")
+    ]
+    verdict: Annotated[
+        Literal["best", "tie", "inaccuracy", "mistake", "blunder"] | None,
+        Field(
+            description="By the win probability lost: less than 0.005 tie, 0.02 inaccuracy, "
+            "0.05 mistake, else blunder; null where there is no estimate."
+        ),
+    ]
+
+
+class AgentUsed(Answer):
+    """What made an answer."""
+
+    name: str
+    method: str | None = None
+    model: str | None = None
+    sha256: Annotated[str | None, Field(description="Of the model's weights.")] = None
+
+
+class PositionRead(Answer):
+    """How the position was understood."""
+
+    hash: Annotated[str, Field(description="Equal for equal positions.")]
+    to_move: int
+    inferred: Annotated[
+        list[str], Field(description="Fields that were left out and worked out or assumed.")
+    ]
+
+
+class Root(Answer):
+    """The position's value."""
+
+    win: Annotated[
+        list[Probability | None] | None,
+        Field(
+            description="Each side's probability to win, by seat or team; null without an estimate."
+        ),
+    ]
+    expected_stock_left: list[float] | None = None
+    raw_win: Annotated[
+        Probability | None, Field(description="The mover's, by the network alone, without search.")
+    ] = None
+
+
+class Search(Answer):
+    """What the search did."""
+
+    samples: int | None
+    seed: int
+    stopped_by: str | None
+    elapsed_ms: float
+
+
+class Suggestion(Answer):
+    """The ranked moves of a position. Probabilities are the mover's."""
+
+    request_id: str
+    agent: AgentUsed
+    position: PositionRead
+    root: Root
+    moves: Annotated[list[RankedMove], Field(description="Best first.")]
+    search: Search
+    warnings: list[str]
+
+
+class FieldError(Answer):
+    """One fault of a body."""
+
+    pointer: Annotated[
+        str, Field(description="The failing field, an RFC 6901 pointer into the body.")
+    ]
+    code: str
+    detail: str
+
+
+class Problem(Answer):
+    """An error as RFC 9457 has it."""
+
+    type: Annotated[str, Field(description="/problems/ and the kind's name.")]
+    title: str
+    status: int
+    detail: str
+    instance: str
+    request_id: str
+    pointer: Annotated[str | None, Field(description="The first failing field's pointer.")] = None
+    errors: list[FieldError] = []
+
+
+class BatchAnswer(Answer):
+    """A suggestion or a problem for each position, in their order; a problem has a status."""
+
+    request_id: str
+    results: list[Suggestion | Problem]
+
+
+class AgentListed(Answer):
+    """An agent that may be asked for."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    method: str | None = None
+    model: str | None = None
+    sha256: str | None = None
+    description: str | None = None
+
+
+class AgentsAnswer(Answer):
+    """The agents of this service."""
+
+    default: Annotated[str, Field(description="Who answers where no agent is named.")]
+    options: Annotated[
+        dict[str, list[int]],
+        Field(
+            description="Options after a question mark ('?budget_ms=200'), each with its bounds."
+        ),
+    ]
+    agents: list[AgentListed]
+
+
+class RulesAnswer(Answer):
+    """The settings, their defaults and the presets."""
+
+    fields: Annotated[dict[str, dict[str, Any]], Field(description="JSON Schema of each setting.")]
+    presets: dict[str, Rules]
+
+
+class Health(Answer):
+    """The process answers."""
+
+    status: Literal["ok", "ready"]

@@ -1,0 +1,88 @@
+"""The waitress server around the application: limits, its own errors as problems, a gentle stop."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import sys
+from typing import Any
+
+from flask import Flask
+from waitress.channel import HTTPChannel
+from waitress.server import create_server
+from waitress.task import ErrorTask
+
+from serve.operations import to_json
+from serve.problems import Problem
+
+# Above the limits of all operations, whose answer says more; below what would fill a disk.
+MAX_BODY = 16 * 1024 * 1024
+_KINDS = {400: "bad-request", 413: "too-large"}
+
+
+class _ProblemTask(ErrorTask):
+    """What waitress refuses before the application sees it, such as a broken request line."""
+
+    def execute(self) -> None:
+        """Answer with a problem instead of text."""
+        error = self.request.error
+        request_id = secrets.token_hex(16)
+        problem = Problem(_KINDS.get(error.code, "http-error"), error.reason, status=error.code)
+        body = to_json(problem.to_json("/", request_id)).encode()
+        self.status = f"{error.code} {error.reason}"
+        self.response_headers += [
+            ("Content-Type", "application/problem+json"),
+            ("X-Request-ID", request_id),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Cache-Control", "no-store"),
+        ]
+        self.set_close_on_finish()
+        self.content_length = len(body)
+        self.write(body)
+
+
+class _Channel(HTTPChannel):
+    error_task_class = _ProblemTask
+
+
+class Server:
+    """Listens from the moment it is made; `run` serves until SIGTERM or Ctrl-C.
+
+    Args:
+        app: the application.
+        host: an address or name to listen on.
+        port: 0 takes a free one.
+        threads: requests handled at once.
+
+    Raises:
+        ValueError: a port beyond 65535, or no such host.
+        OSError: the address cannot be listened on.
+    """
+
+    def __init__(self, app: Flask, host: str, port: int, threads: int) -> None:
+        if not 0 <= port <= 65535:
+            raise ValueError(f"port: must be 0 to 65535, got {port}")
+        self._server: Any = create_server(
+            app,
+            host=host,
+            port=port,
+            threads=threads,
+            channel_timeout=30,
+            connection_limit=500,
+            max_request_body_size=MAX_BODY,
+            ident=None,
+        )
+        # A name such as "localhost" may stand for several addresses, each with its own socket.
+        sockets = getattr(self._server, "effective_listen", None)
+        self.port: int = sockets[0][1] if sockets else self._server.effective_port
+        for listener in list(self._server.map.values()) if sockets else [self._server]:
+            if hasattr(listener, "channel_class"):
+                listener.channel_class = _Channel
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self.port}"
+
+    def run(self) -> None:
+        """Serve until SIGTERM or Ctrl-C, then let running requests finish (5 seconds at most)."""
+        # Raised in waitress's loop, which catches it and closes.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        self._server.run()
