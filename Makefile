@@ -28,6 +28,9 @@ TRAIN_ARGS ?=
 PYTEST_WORKERS ?= 2
 PYTEST_ARGS ?=
 
+# make verify-long VERIFY_ARGS='--decisions 10000000'
+VERIFY_ARGS ?=
+
 # One thread a process, on purpose: the matrices here are small, and the work is spread over processes (test workers,
 # arena shards, service workers). More threads than cores make OpenMP barriers wait for a descheduled thread, and a
 # call of half a millisecond then takes tens. Must be set before numpy, numba or torch is imported, hence here.
@@ -54,8 +57,9 @@ test: $(VENV)/.installed-all ## run the tests, but for the slow ones; PYTEST_ARG
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m 'not slow' $(PYTEST_ARGS)
 
 .PHONY: verify-long
-verify-long: $(VENV)/.installed-all ## run the slow tests: long games, strength claims, training to a level
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m slow $(PYTEST_ARGS)
+verify-long: $(VENV)/.installed-all ## compare engine and reference at length, VERIFY_ARGS='--decisions N'; then the slow tests
+	$(BIN)/python -m tests.verify_long $(VERIFY_ARGS)
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m slow $(PYTEST_ARGS) || [ $$? -eq 5 ] # 5: there are none
 
 .PHONY: lint
 lint: $(VENV)/.installed-all ## check style (ruff) and types (mypy)
