@@ -7,7 +7,6 @@ writes the answer or the problem. A module of endpoints only has to be imported 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -187,14 +186,6 @@ def to_json(data: Any) -> str:
         ValueError: a NaN or an infinity, which JSON does not have.
     """
     return json.dumps(data, default=_plain, allow_nan=False, separators=(",", ":"))
-
-
-def finite(value: Any) -> float | None:
-    """A number rounded to six places; None for None, NaN and infinities."""
-    if value is None:
-        return None
-    number = float(value)
-    return round(number, 6) if math.isfinite(number) else None
 
 
 def json_response(

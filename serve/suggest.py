@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -11,15 +11,15 @@ from flask import g, request
 
 from serve import limits, schemas
 from serve.openapi import tidy
-from serve.operations import finite, operation
+from serve.operations import operation
 from serve.problems import Problem, field_problem
 from serve.service import OPTIONS, Choice, Service, service
 from skipbo_env.actions import IllegalAction
 from skipbo_env.game import Game
 from skipbo_env.position import Position, PositionError
 from skipbo_env.rules import PRESETS, Rules
+from skipbo_env.suggestion import ask, finite
 
-_VERDICTS = ((0.005, "tie"), (0.02, "inaccuracy"), (0.05, "mistake"))
 _SUGGESTING = ("impossible-position", "illegal-action", "unknown-agent", "busy")
 
 
@@ -122,14 +122,14 @@ def suggestion(data: Any, pointer: str, options: schemas.Options, choice: Choice
     result = _ask(service(), game, allowed, options, choice)
     found = result["search"]
     return {
-        "agent": {name: result.get(name) for name in ("name", "method", "model", "sha256")},
+        "agent": result["agent"],
         "position": {
             "hash": position.hash,
             "to_move": position.to_move,
             "inferred": list(position.inferred),
         },
         "root": _root(result.get("root") or {}),
-        "moves": _ranked(game, result["moves"], options.top),
+        "moves": result["moves"],
         "search": {
             "samples": found.get("samples"),
             "seed": options.seed,
@@ -164,32 +164,20 @@ def _allowed(game: Game, options: schemas.Options) -> list[int]:
 def _ask(
     served: Service, game: Game, allowed: list[int], options: schemas.Options, choice: Choice
 ) -> dict[str, Any]:
-    """The agent's own answer; one that only acts has its choice first and no estimates."""
+    """The agent's answer, under the name that the client asked for."""
     budget = {"budget_ms": options.budget_ms} if options.budget_ms and choice.costly else {}
     with served.agents.lend(choice, options.seed, **budget) as agent:
-        name = choice.text().replace(choice.base, choice.name, 1)
-        if hasattr(agent, "chosen"):  # "best" goes by the rules and says who it is
-            agent = agent.chosen(game.rules)
-            name = agent.name
+        named = (
+            None if hasattr(agent, "chosen") else choice.text().replace(choice.base, choice.name, 1)
+        )
         if not getattr(agent, "plays", lambda rules: True)(game.rules):
             table = f"{game.rules.players} players" + (" in teams" if game.rules.teams else "")
             raise field_problem("unknown-agent", "/agent", f"{choice.name} does not play {table}")
-        found: dict[str, Any] = {
-            "name": name,
-            "method": getattr(agent, "method", None),
-            "search": {},
-        }
-        if hasattr(agent, "suggest"):
-            limited = allowed if options.allow is not None or options.avoid is not None else None
-            return {**found, **agent.suggest(game, top=options.top, allow=limited)}
-        chosen = int(agent.act(game))
-    order = sorted(allowed, key=lambda action: (action != chosen, action))
-    text = game.action_text(chosen)
-    return {
-        **found,
-        "moves": [{"action": action} for action in order],
-        "warnings": [] if chosen in allowed else [f"the agent's own choice, {text!r}, is left out"],
-    }
+        limited = allowed if options.allow is not None or options.avoid is not None else None
+        found = ask(agent, game, top=options.top, allow=limited)
+    if named is not None:
+        found["agent"]["name"] = named
+    return found
 
 
 def _root(root: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,45 +190,6 @@ def _root(root: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _ranked(
-    game: Game, moves: Sequence[Mapping[str, Any]], top: int | None
-) -> list[dict[str, Any]]:
-    """The agent's moves as the service tells them."""
-    best = finite(moves[0].get("win"))
-    ranked = []
-    for order, found in enumerate(moves[:top]):
-        action = int(found["action"])
-        win = finite(found.get("win"))
-        delta = None if win is None or best is None else min(0.0, win - best)
-        same = found.get("same_as")
-        ranked.append(
-            {
-                "order": order,
-                **_action(game, action),
-                "prior": finite(found.get("prior")),
-                "win": win,
-                "win_se": finite(found.get("win_se")),
-                "delta": delta,
-                "delta_se": finite(found.get("delta_se")),
-                "n": None if found.get("n") is None else int(found["n"]),
-                "line": _line(game, action, found.get("line") or ()),
-                "line_ends": found.get("line_ends"),
-                "same_as": None if same is None else int(same),
-                "verdict": _verdict(order, delta),
-            }
-        )
-    return ranked
-
-
-def _verdict(order: int, delta: float | None) -> str | None:
-    """What a move is worth beside the best."""
-    if order == 0:
-        return "best"
-    if delta is None:
-        return None
-    return next((verdict for lost, verdict in _VERDICTS if -delta < lost), "blunder")
-
-
 def warm(choice: Choice) -> None:
     """Have an agent answer once, so that its kernels are compiled."""
     rules = Rules()
@@ -248,23 +197,6 @@ def warm(choice: Choice) -> None:
         if model := getattr(agent, "model", None):
             rules = Rules(players=model.players, teams=model.teams)
     suggestion(Game(rules, seed=0).position(), "", schemas.Options(), choice)
-
-
-def _action(game: Game, action: int) -> dict[str, Any]:
-    return {"action": action, "text": game.action_text(action), "move": game.move(action)}
-
-
-def _line(game: Game, action: int, line: Sequence[int]) -> list[dict[str, Any]]:
-    """The planned turn in words, beginning with the move itself."""
-    plan = [int(step) for step in line]
-    if plan[:1] != [action]:
-        plan.insert(0, action)
-    copy = game.clone()
-    told = []
-    for step in plan:
-        told.append(_action(copy, step))
-        copy.apply(step)
-    return told
 
 
 def _warnings(

@@ -7,7 +7,8 @@
     Rules, PRESETS      every setting of the game
     make_agent          agents by name
 
-Importing this registers the environments and nothing more: the compiled engine is imported with the first name that needs it.
+Importing this registers the environments and nothing more: the compiled engine is imported with the
+first name that needs it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import gymnasium as _gymnasium
 import pettingzoo as _pettingzoo
 
 if TYPE_CHECKING:
-    from skipbo_env import skipbo_v0 as skipbo_v0
+    import skipbo_env.skipbo_v0 as skipbo_v0
     from skipbo_env.actions import IllegalAction as IllegalAction
     from skipbo_env.agents import make_agent as make_agent
     from skipbo_env.game import Game as Game
@@ -41,7 +42,7 @@ _HOMES = {
     "SkipBoVectorEnv": "vector_env",
     "make_agent": "agents",
 }
-__all__ = [*_HOMES, "skipbo_v0"]  # noqa: PLE0604 - all are strings
+__all__ = [*_HOMES, "skipbo_v0"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,5 @@
-"""The ACTION table: what each action id means, as text and as a record's move. Ids never change their meaning.
+"""The ACTION table: what each action id means, as text and as a record's move. Ids never change
+their meaning.
 
     ids             action
     0 + b           own stock top to building pile b (b 0..3)
@@ -10,9 +11,10 @@
     129 + 4d + b    team only: top of the other board's discard pile d to building pile b
     145 + 4(r-1)+ d open boards only: end the turn by discarding on the other board's pile d
 
-125 actions for individuals, 145 for teams, 197 where a player may discard on the team's other board. In text, piles are
-numbered from 1: `stock>2`, `hand 7>1`, `discard1>4`, `hand S=>2` (a discard that ends the turn), `pass`, and on the other
-board `other stock>2`, `other discard1>4`, `hand 7=>other 2`.
+125 actions for individuals, 145 for teams, 197 where a player may discard on the team's other
+board. In text, piles are numbered from 1: `stock>2`, `hand 7>1`, `discard1>4`, `hand S=>2` (a
+discard that ends the turn), `pass`, and on the other board `other stock>2`, `other discard1>4`,
+`hand 7=>other 2`.
 """
 
 from __future__ import annotations
@@ -129,7 +131,8 @@ def parse_action(text: str) -> int:
     action = _IDS.get(plain)
     if action is None:
         raise IllegalAction(
-            f"action: {str(text)[:40]!r} is no action; write 'stock>2', 'hand 7>1', 'discard1>4', 'hand S=>2' or 'pass'"
+            f"action: {str(text)[:40]!r} is no action; write 'stock>2', 'hand 7>1', "
+            "'discard1>4', 'hand S=>2' or 'pass'"
         )
     return action
 
@@ -140,7 +143,9 @@ def played_card(state: State, rules: Rules, action: int) -> int:
     if move.kind == "pass" or move.source == "hand":
         return move.card
     at = board_at(acting_board(state, rules, action))
-    return int(state[at + STOCK_TOP] if move.source == "stock" else state[at + TOP + move.source_pile])
+    return int(
+        state[at + STOCK_TOP] if move.source == "stock" else state[at + TOP + move.source_pile]
+    )
 
 
 def acting_board(state: State, rules: Rules, action: int) -> int:
@@ -163,7 +168,13 @@ def move_json(state: State, rules: Rules, action: int) -> dict[str, Any]:
     else:
         source = f"discard:{move.source_pile}" if move.source == "discard" else move.source
         height = int(state[HEIGHT + move.pile])
-        result = {"type": "play", "card": card_text(card), "from": source, "to": move.pile, "as": height + 1}
+        result = {
+            "type": "play",
+            "card": card_text(card),
+            "from": source,
+            "to": move.pile,
+            "as": height + 1,
+        }
     if rules.teams and (move.source != "hand" or move.kind == "discard"):
         result["board"] = acting_board(state, rules, action)
     return result

@@ -1,8 +1,9 @@
-"""Kernels that move a whole table of games with one call: the engine of `SkipBoVectorEnv` and of the Gymnasium environment.
+"""Kernels that move a whole table of games with one call, for `SkipBoVectorEnv` and `SkipBoEnv`.
 
-Every row is a game of its own, with its own generators, and nothing passes between rows: results depend neither on how many
-rows there are nor on how they are split among threads. A row with a learner's seat lets the rule-based agents of
-`skipbo_env.agents.heuristics` play the other seats inside the kernel; a row without one (seat -1) is self-play.
+Every row is a game of its own, with its own generators, and nothing passes between rows: results
+depend neither on how many rows there are nor on how they are split among threads. A row with a
+learner's seat lets the rule-based agents of `skipbo_env.agents.heuristics` play the other seats
+inside the kernel; a row without one (seat -1) is self-play.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from skipbo_env.engine.rng import mix64, stream_below, stream_u64
 from skipbo_env.rules import Rules
 
 # Told apart in the high bits, so that no generator of one row is another row's of a near seed.
-_DEALS = np.uint64(0xD1B54A32D192ED03)
+DEALS = np.uint64(0xD1B54A32D192ED03)
 _BOTS = np.uint64(0xABC98388FB8FAC03)
 _SAMPLES = np.uint64(0x8CB92BA72F3D8DD7)
 EXTERNAL = -1
@@ -38,8 +39,10 @@ class Table(NamedTuple):
         words: `legal_words` of each game, uint64 (rows, 4); zeros where it is over.
         seats: the learner's seat, int64 (rows,); -1 in self-play.
         begun: whether the learner has acted in this game, bool (rows,).
-        deals, bots, samples: generators of new games, of the agents in the kernel and of `sample`, uint64 (rows,).
-        kinds: who plays the seats after the learner's, int64 (players - 1,): a kind of `heuristics`, or EXTERNAL.
+        deals, bots, samples: generators of new games, of the agents in the kernel and of `sample`,
+            uint64 (rows,).
+        kinds: who plays the seats after the learner's, int64 (players - 1,): a kind of
+            `heuristics`, or EXTERNAL.
         counts, unpaid: scratch space, int32 (rows, 14) and float64 (rows, players).
     """
 
@@ -64,7 +67,8 @@ class Options(NamedTuple):
         alone: whether a row has one learner's seat; else it is self-play.
         reward: WIN, SHAPED or SCORE of `engine.rewards`.
         weight: what a whole stock pays under SHAPED.
-        same_step: whether a row that ends deals its next game in the same step; else the finished game stays.
+        same_step: whether a row that ends deals its next game in the same step; else the finished
+            game stays.
     """
 
     first_player: int
@@ -76,7 +80,9 @@ class Options(NamedTuple):
 
 
 class Out(NamedTuple):
-    """What a call writes. Of `cards` and `features`, and of their finals, one is in use; the other has no columns.
+    """What a call writes.
+
+    Of `cards` and `features`, and of their finals, one is in use; the other has no columns.
 
     Attributes:
         cards, features: observations, int8 and float32 (rows, numbers).
@@ -86,8 +92,8 @@ class Out(NamedTuple):
         all_rewards: of every seat, float64 (rows, players).
         terminated, truncated: bool (rows,).
         winners, reasons: how the game ended in this call, int64 (rows,); -1 and 0 where it did not.
-        final_cards, final_features: last observations of the games that ended in this call, where same_step deals anew;
-            other rows hold anything.
+        final_cards, final_features: last observations of the games that ended in this call, where
+            same_step deals anew; other rows hold anything.
     """
 
     cards: NDArray[np.int8]
@@ -142,12 +148,15 @@ def new_out(rules: Rules, rows: int, observation: str) -> Out:
 
 def fresh_out(like: Out) -> Out:
     """The same with new arrays, but for the finals, which no caller is given."""
-    return Out(*map(np.empty_like, like[:-2]), *like[-2:])
+    given = {
+        name: np.empty_like(array) for name, array in zip(like._fields[:-2], like[:-2], strict=True)
+    }
+    return like._replace(**given)
 
 
 @kernel
 def _play_bots(state, seat, kinds, bots, i, reward, weight, row):
-    """Let the agents in the kernel move until the learner's seat or an external agent has to, or the game is over."""
+    """Let the agents in the kernel move until the learner or an external agent has to."""
     while state[REASON] == 0 and state[PLAYER] != seat:
         place = state[PLAYER] - seat - 1
         kind = kinds[place if place >= 0 else place + state[PLAYERS]]
@@ -170,7 +179,7 @@ def _new_game(table, options, i, seed):
 
 @kernel(inline="always")
 def _settle(table, options, out, i):
-    """Go on in row i until the learner, or an external agent, has to act or the game is over; then show the row.
+    """Go on in row i until the learner or an external agent has to act; then show the row.
 
     A game that is over before the learner has acted in it is dealt anew without a word.
     """
@@ -179,7 +188,14 @@ def _settle(table, options, out, i):
         if options.alone:
             row = out.all_rewards[i] if table.begun[i] else table.unpaid[i]
             _play_bots(
-                state, table.seats[i], table.kinds, table.bots, i, options.reward, options.weight, row
+                state,
+                table.seats[i],
+                table.kinds,
+                table.bots,
+                i,
+                options.reward,
+                options.weight,
+                row,
             )
             if table.begun[i]:
                 out.rewards[i] = row[table.seats[i]]
@@ -220,7 +236,8 @@ def deal_rows(table, options, seeds, seeded, chosen, start, stop):
     Args:
         table: the games.
         options: its settings.
-        seeds: uint64 (rows,). The first game of a seeded row has this very seed, its later ones follow from it.
+        seeds: uint64 (rows,). The first game of a seeded row has this very seed, its later ones
+            follow from it.
         seeded: bool (rows,); other rows go on with their generators.
         chosen: bool (rows,); other rows keep their games.
         start: first row of this call.
@@ -230,7 +247,7 @@ def deal_rows(table, options, seeds, seeded, chosen, start, stop):
         if chosen[i]:
             seed = seeds[i]
             if seeded[i]:
-                table.deals[i] = mix64(seed ^ _DEALS)
+                table.deals[i] = mix64(seed ^ DEALS)
                 table.bots[i] = mix64(seed ^ _BOTS)
                 table.samples[i] = mix64(seed ^ _SAMPLES)
             else:
@@ -243,12 +260,11 @@ def find_illegal(table, actions):
     """The first row whose game goes on and whose action is not legal, or -1."""
     for i in range(len(actions)):
         action = actions[i]
-        if action < 0 or action >= table.states[i, ACTIONS]:
-            if table.states[i, REASON] == 0:
-                return i
-        elif (table.words[i, action >> 6] >> np.uint64(action & 63)) & np.uint64(1) == 0:
-            if table.states[i, REASON] == 0:
-                return i
+        legal = 0 <= action < table.states[i, ACTIONS]
+        if legal:
+            legal = (table.words[i, action >> 6] >> np.uint64(action & 63)) & np.uint64(1) != 0
+        if not legal and table.states[i, REASON] == 0:
+            return i
     return -1
 
 
@@ -260,8 +276,9 @@ def step(table, options, out, mode, actions, start, stop):
         table: the games.
         options: its settings.
         out: what is to be seen and what was paid.
-        mode: ACT for the learner's actions (a row whose game is over ignores its own and deals its next game), FOLLOW for
-            an external agent's, whose pay is added to that of the step before, SHOW for none.
+        mode: ACT for the learner's actions (a row whose game is over ignores its own and deals its
+            next game), FOLLOW for an external agent's, whose pay is added to that of the step
+            before, SHOW for none.
         actions: int64 (rows,); `find_illegal` has found none.
         start: first row of this call.
         stop: row after its last.

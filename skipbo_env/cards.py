@@ -1,6 +1,8 @@
-"""Cards as numbers and as text: ranks 1 to 12 and the wild, with the playing-card names that stand for them.
+"""Cards as numbers and as text: ranks 1 to 12 and the wild, with the playing-card names that stand
+for them.
 
-A card is an int: 1 to 12 for the ranks, `WILD` (13) for a wild. 0 means "no card" in the engine's arrays.
+A card is an int: 1 to 12 for the ranks, `WILD` (13) for a wild. 0 means "no card" in the engine's
+arrays.
 """
 
 from __future__ import annotations
@@ -12,7 +14,12 @@ CARD_KINDS = 13
 _NAMES = {
     **{str(rank): rank for rank in range(1, RANKS + 1)},
     **dict.fromkeys(("s", "w", "wild", "skip-bo", "skipbo", "skip_bo", "joker", "k", "king"), WILD),
-    **{"a": 1, "ace": 1, "j": 11, "jack": 11, "q": 12, "queen": 12},
+    "a": 1,
+    "ace": 1,
+    "j": 11,
+    "jack": 11,
+    "q": 12,
+    "queen": 12,
 }
 _PLAYING = {1: "A", 11: "J", 12: "Q", WILD: "K"}
 
@@ -36,7 +43,7 @@ def parse_card(value: object) -> int:
     if isinstance(value, int):
         if 1 <= value <= RANKS:
             return value
-        raise CardError(f"{value} is no card: ranks are 1 to 12, a wild is 'S'")
+        raise CardError(f"{min(max(value, -1), 99)} is no card: ranks are 1 to 12, a wild is 'S'")
     if isinstance(value, str):
         card = _NAMES.get(value.strip().lower())
         if card is not None:
@@ -57,7 +64,8 @@ def card_text(card: int, *, playing: bool = False) -> str:
 def to_playing_deck(copies: int = 12, wilds: int = 18) -> dict[str, int]:
     """How many playing cards of each name make this deck, kings before jokers among the wilds.
 
-    Three 54-card decks make the standard deck: twelve of each rank from A to Q, twelve kings and six jokers.
+    Three 54-card decks make the standard deck: twelve of each rank from A to Q, twelve kings and
+    six jokers.
 
     Returns:
         Counts by name: "A", "2" to "10", "J", "Q", "K", "Joker".

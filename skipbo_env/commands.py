@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, subcommand
 
@@ -205,3 +205,93 @@ def record(
         skipbo record show games.jsonl --game 3
     """
     return action.run()
+
+
+# suggest ---------------------------------------------------------------------------------------
+
+
+def suggest(
+    position: Positional[str],
+    *,
+    agent: str = "best",
+    top: int | None = None,
+    seed: int = 0,
+    json: bool = False,
+) -> int:
+    """Rank the legal moves of a position, with each move's win probability and the turn it begins.
+
+    The position is a JSON file, a line of notation, or - for either on standard input. For example:
+
+        skipbo suggest position.json --agent best --top 5
+
+    Args:
+        position: a file, a line of notation, or -.
+        agent: who is asked.
+        top: how many moves to tell; all if not given.
+        seed: deals the hidden cards, for agents that look at them.
+        json: print one JSON object.
+    """
+    from skipbo_env.agents import make_agent
+    from skipbo_env.game import Game
+    from skipbo_env.position import Position, PositionError
+    from skipbo_env.suggestion import ask
+
+    if top is not None and top < 1:
+        raise ValueError(f"--top: must be at least 1, got {top}")
+    if position == "-":
+        text = sys.stdin.read()
+    elif Path(position).is_file():
+        text = Path(position).read_text(encoding="utf-8")
+    elif " " in position.strip():
+        text = position
+    else:
+        raise ValueError(f"position: there is no file {position!r:.80}")
+    if text.lstrip().startswith("{"):
+        try:
+            data = jsonlib.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"position: no JSON: {error}") from None
+        parsed = Position.parse(data)
+    else:
+        parsed = Position.from_notation(text.strip())
+    if parsed.to_move != parsed.you:
+        raise PositionError("/to_move", "the seat whose hand is known is not to move")
+    game = Game.from_position(parsed.to_json(), seed)
+    answer = ask(make_agent(agent, seed=seed), game, top=top)
+    answer["position"] = {
+        "hash": parsed.hash,
+        "to_move": parsed.to_move,
+        "inferred": list(parsed.inferred),
+    }
+    if json:
+        print(jsonlib.dumps(answer))
+    else:
+        _show_suggestion(answer)
+    return 0
+
+
+def _show_suggestion(answer: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    who = answer["agent"]
+    table = Table(title=f"{who['name']} ({who['method']})", title_justify="left")
+    for column in ("", "move", "win", "delta", "verdict", "the turn it begins", "until"):
+        table.add_column(column, justify="right" if column in ("", "win", "delta") else "left")
+    for move in answer["moves"]:
+        if move["same_as"] is not None:
+            continue
+        win, delta = (
+            "" if move[name] is None else f"{100 * move[name]:.1f}%" for name in ("win", "delta")
+        )
+        rest = ", ".join(step["text"] for step in move["line"][1:])
+        ends = (move["line_ends"] or "").replace("_", " ")
+        order = str(move["order"] + 1)
+        table.add_row(order, move["text"], win, delta, move["verdict"] or "", rest, ends)
+    console = Console()
+    console.print(table)
+    for warning in answer["warnings"]:
+        console.print(f"note: {warning}", highlight=False)
+    if answer["position"]["inferred"]:
+        told = ", ".join(answer["position"]["inferred"])
+        console.print(f"left out, so inferred or assumed: {told}", highlight=False)

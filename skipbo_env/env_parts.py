@@ -1,4 +1,4 @@
-"""What the environments share: their spaces, the checks of their keyword arguments, and the players of other seats."""
+"""What the environments share: spaces, checks of keyword arguments, players of other seats."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def check_seat(seat: int | None, rules: Rules) -> int:
     if rules.first_player != "random":
         wait = (int(seat) - int(rules.first_player)) % rules.players
         if rules.max_turns <= wait:
-            raise ValueError(f"seat: seat {seat} never acts, the game ends after {rules.max_turns} turns")
+            raise ValueError(
+                f"seat: seat {seat} never acts, the game ends after {rules.max_turns} turns"
+            )
     return int(seat)
 
 
@@ -143,13 +145,14 @@ class _Player(NamedTuple):
 
 
 class Opponents:
-    """Who plays the seats after the learner's: agents in the kernel where they have one, the rest through Python.
+    """Who plays the seats after the learner's: agents in the kernel, the rest through Python.
 
-    An object with act() is given a `Game` that looks the same from its seat, its hidden cards dealt anew; a callable is given
-    the seat's observation, mask and position (JSON data).
+    An object with act() is given a `Game` that looks the same from its seat, its hidden cards dealt
+    anew; a callable is given the seat's observation, mask and position (JSON data).
 
     Args:
-        opponents: one AGENT or callable for every other seat, or a list in seat order after the learner.
+        opponents: one AGENT or callable for every other seat, or a list in seat order after the
+            learner.
         rules: what is played.
         observation: the form that callables get.
 
@@ -217,7 +220,8 @@ def _player_of(opponent: Any) -> _Player:
     if callable(opponent):
         return _Player(None, opponent)
     raise ValueError(
-        f"opponents: {opponent!r:.40} cannot play: give an agent's name, an object with act(), or a callable"
+        f"opponents: {opponent!r:.40} cannot play: give an agent's name, an object with act(), "
+        "or a callable"
     )
 
 

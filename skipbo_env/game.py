@@ -5,8 +5,9 @@
     >>> game.player in (0, 1), game.over, len(game.legal_actions()) > 0
     (True, False, True)
 
-Exactness: a game is its array (`state`), which holds the random generator too, so that a copy replays the same cards. The
-choices made so far are kept beside it, which is what records are written from.
+Exactness: a game is its array (`state`), which holds the random generator too, so that a copy
+replays the same cards. The choices made so far are kept beside it, which is what records are
+written from.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ class Game:
             seed: where the order of later reshuffles comes from.
 
         Raises:
-            ValueError: the cards are not the deck, a stock has the wrong size, or there is no such seat.
+            ValueError: the cards are not the deck, a stock has the wrong size, or there is no such
+                seat.
         """
         record.check_deal(rules, stocks, draw, first_player)
         cards = np.array([*(card for stock in stocks for card in stock), *draw], dtype=np.int32)
@@ -135,7 +137,9 @@ class Game:
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """None while the game runs, then {"winner": side or None, "reason", "scores": one entry a side}."""
+        """None while the game runs, then {"winner": side or None, "reason", "scores": one entry a
+        side}.
+        """
         if not self.over:
             return None
         winner = int(self.state[layout.WINNER])
@@ -172,7 +176,8 @@ class Game:
             raise IllegalAction(f"action: {action} is outside 0 to {self.rules.num_actions - 1}")
         if not moves.is_legal(self.state, action):
             raise IllegalAction(
-                f"action: {actions.action_text(action)!r} ({action}) is not legal for player {self.player} now"
+                f"action: {actions.action_text(action)!r} ({action}) is not legal for player "
+                f"{self.player} now"
             )
         return action
 
@@ -181,11 +186,13 @@ class Game:
 
         Args:
             action: an id of the action table.
-            reshuffle: the order of a reshuffle that happens in it, next card first; None for a random one.
+            reshuffle: the order of a reshuffle that happens in it, next card first; None for a
+                random one.
 
         Raises:
             IllegalAction: not legal; nothing has changed.
-            ValueError: the reshuffle is not the completed cards, or none happens; nothing has changed.
+            ValueError: the reshuffle is not the completed cards, or none happens; nothing has
+                changed.
         """
         action = self.check_action(action)
         if reshuffle is None:
@@ -228,8 +235,14 @@ class Game:
         return out
 
     def _seat(self, player: int) -> int:
-        if isinstance(player, bool) or not isinstance(player, (int, np.integer)) or not 0 <= player < self.rules.players:
-            raise ValueError(f"player: needs a seat of 0 to {self.rules.players - 1}, got {player!r:.40}")
+        if (
+            isinstance(player, bool)
+            or not isinstance(player, (int, np.integer))
+            or not 0 <= player < self.rules.players
+        ):
+            raise ValueError(
+                f"player: needs a seat of 0 to {self.rules.players - 1}, got {player!r:.40}"
+            )
         return int(player)
 
     def action_text(self, action: int) -> str:
@@ -251,7 +264,8 @@ class Game:
 
     @classmethod
     def from_position(cls, data: Mapping[str, Any], seed: int | None = None) -> Game:
-        """A game that looks like the position, its hidden cards dealt from the unseen ones by the seed.
+        """A game that looks like the position, its hidden cards dealt from the unseen ones by the
+        seed.
 
         Raises:
             PositionError: (a ValueError) an impossible position; it names the field.
@@ -260,7 +274,9 @@ class Game:
         return cls._of(parsed.rules, parsed.deal(seed_to_u64(seed)), seed)
 
     def determinize(self, player: int, seed: int | None = None) -> Game:
-        """A game that the seat could be in: what it sees is kept, the rest is dealt anew and the generator reseeded."""
+        """A game that the seat could be in: what it sees is kept, the rest is dealt anew and the
+        generator reseeded.
+        """
         state = position.determinize(self.state, self.rules, self._seat(player), seed_to_u64(seed))
         return Game._of(self.rules, state, None)
 
@@ -296,7 +312,8 @@ class Game:
         """The game that a record tells, up to `ply` choices (default: all).
 
         Raises:
-            RecordError: (a ValueError) an event that cannot follow from the deal and the events before it.
+            RecordError: (a ValueError) an event that cannot follow from the deal and the events
+                before it.
         """
         told = record.replay(data, ply)
         game = cls._of(told.rules, told.state, told.seed)
@@ -305,7 +322,9 @@ class Game:
         return game
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole game as plain JSON data, hidden cards and generator included; `from_dict` reads it back."""
+        """The whole game as plain JSON data, hidden cards and generator included; `from_dict` reads
+        it back.
+        """
         return {
             "format": "skipbo-game",
             "version": 1,
@@ -326,18 +345,23 @@ class Game:
         """
         try:
             if data["format"] != "skipbo-game" or data["version"] != 1:
-                raise ValueError(f"format: {data['format']!r:.40} version {data['version']!r:.40} is not readable")
+                raise ValueError(
+                    f"format: {data['format']!r:.40} version {data['version']!r:.40} is unreadable"
+                )
             rules = Rules.from_dict(data["rules"])
             empty = layout.new_state(rules)
             state = np.array(data["state"], dtype=np.int32)
             start = None if data["start"] is None else np.array(data["start"], dtype=np.int32)
             done = [int(action) for action in data["actions"]]
-            scripts = {int(ply): [int(card) for card in cards] for ply, cards in data["scripts"].items()}
+            scripts = {
+                int(ply): [int(card) for card in cards] for ply, cards in data["scripts"].items()
+            }
         except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"no game: {error!r:.80}") from None
         for array in (state, start):
             if array is not None and (
-                array.shape != empty.shape or not np.array_equal(array[: layout.PLAYER], empty[: layout.PLAYER])
+                array.shape != empty.shape
+                or not np.array_equal(array[: layout.PLAYER], empty[: layout.PLAYER])
             ):
                 raise ValueError("state: does not belong to these rules")
         game = cls._of(rules, state, data["seed"])

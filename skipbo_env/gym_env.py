@@ -1,4 +1,4 @@
-"""`SkipBo-v0` for Gymnasium: one seat learns, agents play the others. A table of one row under `skipbo_env.batch`."""
+"""`SkipBo-v0` for Gymnasium: one seat learns, agents play the others; a table of one row."""
 
 from __future__ import annotations
 
@@ -37,37 +37,48 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
         rules: a `Rules`, a preset's name or a mapping of settings.
         observation: "features" (float32) or "cards" (int8), see `skipbo_env.engine.observe`.
         reward: "win", "shaped" or "score", see `skipbo_env.engine.rewards`.
-        shaped_weight: what a whole stock pays under "shaped"; `env.unwrapped.shaped_weight` may be set at any time.
-        opponents: one agent for every other seat, or a list in seat order after the learner. An agent is a text ("greedy", a
-            model's name), an object with act(game), or a callable (observation, mask, position) -> action; both get public
-            data only, the game's hidden cards are dealt anew. "random", "play-first", "simple" and "greedy" play in compiled
+        shaped_weight: what a whole stock pays under "shaped"; `env.unwrapped.shaped_weight` may be
+            set at any time.
+        opponents: one agent for every other seat, or a list in seat order after the learner. An
+            agent is a text ("greedy", a model's name), an object with act(game), or a callable
+            (observation, mask, position) -> action; both get public data only, the game's hidden
+            cards are dealt anew. "random", "play-first", "simple" and "greedy" play in compiled
             code.
         seat: the learner's seat; None draws it for each game.
-        dict_obs: whether an observation is {"observation", "action_mask"} instead of the array alone.
-        illegal: "end": an illegal action ends the game with a reward of -1, and `terminated` (Gymnasium's checker plays
-            unmasked actions); "raise" raises IllegalAction and leaves the game as it was.
+        dict_obs: whether an observation is {"observation", "action_mask"} instead of the array
+            alone.
+        illegal: "end": an illegal action ends the game with a reward of -1, and `terminated`
+            (Gymnasium's checker plays unmasked actions); "raise" raises IllegalAction and leaves
+            the game as it was.
         render_mode: "human", "ansi" or "rgb_array".
 
-    Observation, action and reward are those of the learner's seat; their tables stand at the head of
-    `skipbo_env.engine.observe`, `skipbo_env.actions` and `skipbo_env.engine.rewards`. A step lasts until the learner has to
-    act again, so a reward covers what the others did meanwhile. A game that ends before the learner has acted is dealt anew.
+    Observation, action and reward are those of the learner's seat; their tables stand at the head
+    of `skipbo_env.engine.observe`, `skipbo_env.actions` and `skipbo_env.engine.rewards`. A step
+    lasts until the learner has to act again, so a reward covers what the others did meanwhile. A
+    game that ends before the learner has acted is dealt anew.
 
     Infos:
-        action_mask: int8 (actions,); all ones once the game is over, so that no masked softmax meets an empty row.
+        action_mask: int8 (actions,); all ones once the game is over, so that no masked softmax
+            meets an empty row.
         player: the learner's seat.
-        rewards, winner, reason: at the end: of every seat, side or -1, 1 stock_empty, 2 stalemate, 3 turn_limit.
+        rewards, winner, reason: at the end: of every seat, side or -1, 1 stock_empty, 2 stalemate,
+            3 turn_limit.
 
     `action_masks()` gives the mask as bool, as sb3-contrib's MaskablePPO asks for it.
 
-    Episode end: terminated when a side wins, in a stalemate and after an illegal action; truncated by the rules' max_turns.
+    Episode end: terminated when a side wins, in a stalemate and after an illegal action; truncated
+    by the rules' max_turns.
 
-    Seeds: `reset(seed=s)` deals `Game(seed=s)`; the learner's seat, the agents in compiled code and later games follow from s.
-    Copies and pickles carry on with the game in progress.
+    Seeds: `reset(seed=s)` deals `Game(seed=s)`; the learner's seat, the agents in compiled code and
+    later games follow from s. Copies and pickles carry on with the game in progress.
 
     Version history: v0, the first.
     """
 
-    metadata = {"render_modes": ["human", "ansi", "rgb_array"], "render_fps": 2}
+    metadata = {  # noqa: RUF012 - typed by gymnasium.Env as it is
+        "render_modes": ["human", "ansi", "rgb_array"],
+        "render_fps": 2,
+    }
 
     def __init__(
         self,
@@ -115,7 +126,8 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
         """Deal a new game, and let the others play until it is the learner's turn.
 
         Args:
-            seed: 0 or more; None goes on from the last seed, or takes a fresh one at the first reset.
+            seed: 0 or more; None goes on from the last seed, or takes a fresh one at the first
+                reset.
             options: nothing is read from it.
         """
         super().reset(seed=seed)
@@ -123,7 +135,9 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
             seed = int(self.np_random.integers(1 << 63))
         seeds = np.array([0 if seed is None else env_parts.seed_int(seed)], dtype=np.uint64)
         seeded = np.array([seed is not None])
-        batch.deal_rows(self._table, self._options(), seeds, seeded, np.ones(1, dtype=np.bool_), 0, 1)
+        batch.deal_rows(
+            self._table, self._options(), seeds, seeded, np.ones(1, dtype=np.bool_), 0, 1
+        )
         self._dealt, self._ended = True, False
         self._move(batch.SHOW, 0)
         if self.render_mode == "human":
@@ -131,7 +145,7 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
         return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Do an action of the learner, and let the others play until it is the learner's turn again.
+        """Do an action of the learner, and let the others play until its next turn.
 
         Raises:
             IllegalAction: with illegal="raise"; nothing has changed.

@@ -1,6 +1,7 @@
 """`Rules`: every setting of the game, checked when it is made, with the named presets.
 
-What the settings mean stands in docs/rules.md; the engine that follows them is in `skipbo_env.engine`.
+What the settings mean stands in docs/rules.md; the engine that follows them is in
+`skipbo_env.engine`.
 """
 
 from __future__ import annotations
@@ -26,11 +27,19 @@ class RulesError(ValueError):
         self.message = message
 
 
+def _shown(value: Any) -> str:
+    """A value as a short text; Python refuses to print integers of over 4,300 digits."""
+    try:
+        return repr(value)[:40]
+    except ValueError:
+        return "a number of thousands of digits"
+
+
 def _whole(name: str, value: Any, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise RulesError(name, f"needs a whole number, got {value!r:.40}")
+        raise RulesError(name, f"needs a whole number, got {_shown(value)}")
     if not low <= value <= high:
-        raise RulesError(name, f"must be {low} to {high}, got {value}")
+        raise RulesError(name, f"must be {low} to {high}, got {_shown(value)}")
 
 
 @dataclass(frozen=True)
@@ -76,10 +85,10 @@ class Rules:
 
     def __post_init__(self) -> None:
         if type(self.teams) is not int or self.teams not in (0, 2, 3):
-            raise RulesError("teams", f"must be 0 (individuals), 2 or 3, got {self.teams!r:.40}")
+            raise RulesError("teams", f"must be 0 (individuals), 2 or 3, got {_shown(self.teams)}")
         _whole("players", self.players, 2, 12)
         if self.teams == 0 and self.players not in INDIVIDUALS:
-            raise RulesError("players", f"must be 2 to 6 without teams, got {self.players}")
+            raise RulesError("players", f"must be 2 to 6 without teams, got {_shown(self.players)}")
         if self.teams and self.players not in TEAM_TABLES[self.teams]:
             allowed = ", ".join(map(str, TEAM_TABLES[self.teams]))
             raise RulesError(
@@ -95,19 +104,19 @@ class Rules:
         if self.first_player != "random":
             if isinstance(self.first_player, str):
                 raise RulesError(
-                    "first_player", f"needs a seat or 'random', got {self.first_player!r:.40}"
+                    "first_player", f"needs a seat or 'random', got {_shown(self.first_player)}"
                 )
             _whole("first_player", self.first_player, 0, self.players - 1)
         for name in ("must_play_stock", "wild_discard", "ordered_discards"):
             if not isinstance(getattr(self, name), bool):
-                raise RulesError(name, f"must be true or false, got {getattr(self, name)!r:.40}")
+                raise RulesError(name, f"must be true or false, got {_shown(getattr(self, name))}")
         if self.team_discard not in ("own", "team"):
             raise RulesError(
-                "team_discard", f"must be 'own' or 'team', got {self.team_discard!r:.40}"
+                "team_discard", f"must be 'own' or 'team', got {_shown(self.team_discard)}"
             )
         if self.stalemate not in ("draw", "fewest_stock"):
             raise RulesError(
-                "stalemate", f"must be 'draw' or 'fewest_stock', got {self.stalemate!r:.40}"
+                "stalemate", f"must be 'draw' or 'fewest_stock', got {_shown(self.stalemate)}"
             )
         _whole("max_turns", self.max_turns, 1, MAX_TURNS_LIMIT)
         _whole("target_score", self.target_score, 1, MAX_TURNS_LIMIT)
@@ -115,8 +124,9 @@ class Rules:
         if left < self.hand_size:
             raise RulesError(
                 "stock_size",
-                f"the deck of {self.deck_size} cards cannot deal {self.boards} stocks of {self.stocks} and a "
-                f"hand of {self.hand_size}: {self.deck_size} - {self.boards} x {self.stocks} = {left}",
+                f"the deck of {self.deck_size} cards cannot deal {self.boards} stocks of "
+                f"{self.stocks} and a hand of {self.hand_size}: {self.deck_size} - {self.boards} x "
+                f"{self.stocks} = {left}",
             )
 
     @property
@@ -180,11 +190,13 @@ class Rules:
             RulesError: an unknown field, or a value that a field cannot take.
         """
         if not isinstance(data, Mapping):
-            raise RulesError("rules", f"needs an object of settings, got {data!r:.40}")
+            raise RulesError("rules", f"needs an object of settings, got {_shown(data)}")
         known = [field.name for field in fields(cls)]
         for name in data:
             if name not in known:
-                raise RulesError(f"{name!s:.40}", f"is no rule; the rules are {', '.join(known)}")
+                raise RulesError(
+                    _shown(name).strip("'\""), f"is no rule; the rules are {', '.join(known)}"
+                )
         return cls(**data)
 
     @classmethod
@@ -194,14 +206,15 @@ class Rules:
         """Rules from a Rules, a preset's name or a mapping, with `players` set beside it if given.
 
         Raises:
-            RulesError: no such preset, a bad setting, or `players` beside rules that fix teams and another number.
+            RulesError: no such preset, a bad setting, or `players` beside rules that fix teams and
+                another number.
         """
         if isinstance(rules, cls):
             found = rules
         elif isinstance(rules, str):
             if rules not in PRESETS:
                 raise RulesError(
-                    "rules", f"no preset {rules!r:.40}; the presets are {', '.join(PRESETS)}"
+                    "rules", f"no preset {_shown(rules)}; the presets are {', '.join(PRESETS)}"
                 )
             found = PRESETS[rules]
         elif isinstance(rules, Mapping):
@@ -209,12 +222,15 @@ class Rules:
                 rules = {**rules, "players": players}
             found = cls.from_dict(rules)
         else:
-            raise RulesError("rules", f"needs Rules, a preset's name or a mapping, got {rules!r:.40}")
+            raise RulesError(
+                "rules", f"needs Rules, a preset's name or a mapping, got {_shown(rules)}"
+            )
         if players is None or players == found.players:
             return found
         if found.teams:
             raise RulesError(
-                "players", f"these rules seat {found.players} players in teams, got players={players}"
+                "players",
+                f"these rules seat {found.players} players in teams, got players={players}",
             )
         return replace(found, players=players)
 

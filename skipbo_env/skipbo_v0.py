@@ -1,12 +1,12 @@
-"""The PettingZoo environment: `env(**kwargs)` with the usual wrappers, `raw_env` without; a thin layer on the engine.
+"""The PettingZoo environment: `env(**kwargs)` with the usual wrappers, `raw_env` without.
 
-The manual is the docstring of `raw_env`.
+A thin layer on the engine. The manual is the docstring of `raw_env`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -16,6 +16,7 @@ from pettingzoo.utils import wrappers
 
 from skipbo_env import env_parts
 from skipbo_env.actions import IllegalAction
+from skipbo_env.batch import DEALS
 from skipbo_env.engine.layout import PLAYER, REASON, TURN_LIMIT
 from skipbo_env.engine.moves import legal_mask
 from skipbo_env.engine.rewards import act_checked
@@ -28,14 +29,13 @@ __all__ = ["IllegalAction", "env", "raw_env"]
 _SEAT_BITS = 255
 _OVER = 256
 _PAID = 512
-_SEEDS = np.uint64(0xD1B54A32D192ED03)
 
 
 def env(**kwargs: Any) -> AECEnv:
     """The environment in PettingZoo's usual wrappers; takes what `raw_env` takes.
 
-    An illegal action ends the game: -1 to the player who did it, 0 to the others, and both `terminations` and
-    `truncations` become True, which is what `TerminateIllegalWrapper` does.
+    An illegal action ends the game: -1 to the player who did it, 0 to the others, and both
+    `terminations` and `truncations` become True, which is what `TerminateIllegalWrapper` does.
     """
     wrapped: AECEnv = raw_env(**kwargs)
     wrapped = wrappers.TerminateIllegalWrapper(wrapped, illegal_reward=-1)
@@ -43,7 +43,7 @@ def env(**kwargs: Any) -> AECEnv:
     return wrappers.OrderEnforcingWrapper(wrapped)
 
 
-class raw_env(AECEnv):  # noqa: N801 - PettingZoo's name for it
+class raw_env(AECEnv):
     """Skip-Bo for two to six players, or in teams: get rid of your stock first.
 
         >>> from skipbo_env import skipbo_v0
@@ -60,54 +60,72 @@ class raw_env(AECEnv):  # noqa: N801 - PettingZoo's name for it
 
     | | |
     |---|---|
-    | import | `from skipbo_env import skipbo_v0`, or `pettingzoo.make("aec", "skipbo/skipbo-v0")` (1.27 on) |
+    | import | `from skipbo_env import skipbo_v0` |
+    | registry | `pettingzoo.make("aec", "skipbo/skipbo-v0")`, from PettingZoo 1.27 on |
     | agents | `player_0` to `player_{n-1}`; seat i is `player_i` |
-    | actions | `Discrete(125)`, 145 in teams, 197 where a player may discard on the team's other board |
+    | actions | `Discrete(125)`, 145 in teams, 197 with discards on the team's other board |
     | observation | `{"observation": Box, "action_mask": Box(0, 1, int8)}` |
     | order | the same agent acts until its turn ends, then the next seat |
     | parallel API | none: one player moves several times in a row |
 
     Args:
         players: overrides the rules' number of players.
-        rules: a `Rules`, a preset's name ("standard", "short", "partners", "family", ...) or a mapping of settings.
+        rules: a `Rules`, a preset's name ("standard", "short", "partners", "family", ...) or a
+            mapping of settings.
         observation: "features" or "cards".
         reward: "win", "shaped" or "score".
-        shaped_weight: what a whole stock pays under "shaped"; `raw_env.shaped_weight` may be set at any time.
-        render_mode: "human" prints the table after each step, "ansi" returns it as text, "rgb_array" as a picture
-            (height x width x 3, uint8; needs the extra `render`). Each shows what the agent to move sees.
+        shaped_weight: what a whole stock pays under "shaped"; `raw_env.shaped_weight` may be set at
+            any time.
+        render_mode: "human" prints the table after each step, "ansi" returns it as text,
+            "rgb_array" as a picture (height x width x 3, uint8; needs the extra `render`). Each
+            shows what the agent to move sees.
 
-    Observation: 1-D, from the seat of the agent asked about, whose board comes first.
-        "features": float32 in [0, 1], 592 numbers for two players.
-        "cards": int8 in [0, 127], 56 numbers for two players, one for each public zone.
-        The tables are at the head of `skipbo_env.engine.observe`, which exports them as named slices too. Nothing hidden
-        reaches an observation. The mask is zero for agents that are not to move, and for all at the end.
+    Observation: of one dimension, from the seat of the agent asked about, whose board comes first.
 
-    Actions: the table is at the head of `skipbo_env.actions`, which turns ids into text and back. In short, with building
-    pile b, discard pile d, and card r of 1 to 13 (the wild):
-        b the stock's top, 4 + 4(r-1) + b a hand card, 56 + 4d + b a discard pile's top to a building pile;
-        72 + 4(r-1) + d discards a hand card and ends the turn; 124 passes, where nothing else can be done.
+    - "features": float32 in [0, 1], 592 numbers for two players.
+    - "cards": int8 in [0, 127], 56 numbers for two players, one for each public zone.
+
+    The tables are at the head of `skipbo_env.engine.observe`, which has them as named slices too.
+    Nothing hidden reaches an observation. The mask is zero for agents that are not to move, and for
+    all at the end.
+
+    Actions: with building pile b, discard pile d, and card r of 1 to 13 (the wild). The whole table
+    is at the head of `skipbo_env.actions`, which turns ids into text and back.
+
+    | ids | action |
+    |---|---|
+    | b | the stock's top to a building pile |
+    | 4 + 4(r-1) + b | a hand card to a building pile |
+    | 56 + 4d + b | a discard pile's top to a building pile |
+    | 72 + 4(r-1) + d | discard a hand card, which ends the turn |
+    | 124 | pass, where the hand is empty and nothing can be drawn |
+    | 125 to 196 | teams only: the same from and to the team's other board |
 
     Rewards:
-        "win": at the end +1 to each agent of the winning side, -1 / (sides - 1) to every other agent, 0 for a draw.
-        "shaped": "win", and shaped_weight / stock size to the side that plays a stock card, minus its share to the others.
+        "win": at the end +1 to each agent of the winning side, -1 / (sides - 1) to every other
+            agent, 0 for a draw.
+        "shaped": "win", and shaped_weight / stock size to the side that plays a stock card, minus
+            its share to the others.
         "score": at the end the winner's match points / 100, minus its share to the others.
 
-    End: a side without stock cards wins, and all terminate; so do they in a stalemate, when every player has passed in turn.
-    The rules' `max_turns` truncates all. Infos are empty.
+    End: a side without stock cards wins, and all terminate; so do they in a stalemate, when every
+    player has passed in turn. The rules' `max_turns` truncates all. Infos are empty.
 
-    Beyond PettingZoo, and through its wrappers too: `game` (a copy), `legal_actions()`, `position(agent)`, `record()`.
+    Beyond PettingZoo, and through its wrappers too: `game` (a copy), `legal_actions()`,
+    `position(agent)`, `record()`.
 
-    Seeds: `reset(seed=s)` deals `Game(seed=s)`; later resets without a seed follow from s. No global generator is used.
-    Copies and pickles carry on with the game in progress.
+    Seeds: `reset(seed=s)` deals `Game(seed=s)`; later resets without a seed follow from s. No
+    global generator is used. Copies and pickles carry on with the game in progress.
 
     Raises:
-        IllegalAction: (a ValueError) from `step`, for an action that is not legal; nothing has changed.
+        IllegalAction: (a ValueError) from `step`, for an action that is not legal; nothing has
+            changed.
         ValueError: from the constructor, naming the setting.
 
     Version history: v0, the first.
     """
 
-    metadata = {
+    metadata: ClassVar[dict[str, Any]] = {
         "render_modes": ["human", "ansi", "rgb_array"],
         "name": "skipbo_v0",
         "is_parallelizable": False,
@@ -166,7 +184,8 @@ class raw_env(AECEnv):  # noqa: N801 - PettingZoo's name for it
         """Deal a new game.
 
         Args:
-            seed: 0 or more; None goes on from the last seed, or takes a fresh one at the first reset.
+            seed: 0 or more; None goes on from the last seed, or takes a fresh one at the first
+                reset.
             options: nothing is read from it.
 
         Raises:
@@ -178,7 +197,7 @@ class raw_env(AECEnv):  # noqa: N801 - PettingZoo's name for it
             deal_seed = int(stream_u64(self._seeds, 0))
         else:
             deal_seed = env_parts.seed_int(seed)
-            self._seeds[0] = mix64(np.uint64(deal_seed) ^ _SEEDS)
+            self._seeds[0] = mix64(np.uint64(deal_seed) ^ DEALS)
         self._game = Game(self.rules, seed=deal_seed)
 
         self.agents = self.possible_agents[:]
@@ -236,18 +255,22 @@ class raw_env(AECEnv):  # noqa: N801 - PettingZoo's name for it
         state = self._playing().state
         seat = self._seats[agent]
         mask = np.zeros(self.rules.num_actions, dtype=np.int8)
-        if seat == state[PLAYER] and not self.terminations.get(agent) and not self.truncations.get(agent):
+        if (
+            seat == state[PLAYER]
+            and not self.terminations.get(agent, True)
+            and not self.truncations.get(agent, True)
+        ):
             legal_mask(state, mask)
         seen = env_parts.observe(state, self.rules, seat, self.observation)
         return {"observation": seen, "action_mask": mask}
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """The table as the agent to move sees it: text, a picture, or None after printing ("human")."""
+        """The table as the agent to move sees it: text, a picture, or None after printing it."""
         if self.render_mode is None:
             env_parts.warn_no_render_mode()
             return None
         game = self._playing()
-        return env_parts.draw(game.state, self.rules, game.player, self.render_mode)  # type: ignore[no-any-return]
+        return env_parts.draw(game.state, self.rules, game.player, self.render_mode)
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -259,7 +282,7 @@ class raw_env(AECEnv):  # noqa: N801 - PettingZoo's name for it
 
     def legal_actions(self) -> list[int]:
         """Ids of the legal actions of the agent to move, ascending; empty at the end."""
-        if any(self.terminations.values()) or any(self.truncations.values()):
+        if not self.agents or self.terminations[self.agents[0]] or self.truncations[self.agents[0]]:
             return []
         return self._playing().legal_actions()
 

@@ -192,6 +192,8 @@ class TerminalGame:
             return
         if self._hints is None:
             self._hints = self.adviser()
+            if hasattr(self._hints, "chosen"):  # "best" goes by the rules
+                self._hints = self._hints.chosen(self.game.rules)
         suggest = getattr(self._hints, "suggest", None)
         if suggest is not None:
             answer = suggest(self.game.position(self.seat))

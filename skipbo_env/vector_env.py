@@ -1,9 +1,11 @@
-"""`SkipBoVectorEnv`: many games at once behind Gymnasium's vector interface, with one compiled call a step."""
+"""`SkipBoVectorEnv`: many games at once behind Gymnasium's vector interface."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,14 +38,17 @@ class SkipBoVectorEnv(VectorEnv):
 
     Two ways to play:
 
-    - Self-play (`opponents=None`): all seats are the learner's. Each row shows what its seat to move sees, and
-      `infos["player"]` says which seat that is; the same seat is shown again while its turn lasts. `rewards[i]` is what the
-      action paid the seat that did it, `infos["rewards"][i]` what it paid every seat: the loser's -1 stands there only.
-    - One seat (`opponents` given): the others are played by agents, "random", "play-first", "simple" and "greedy" in the
-      compiled step, all else through Python, far slower. `rewards[i]` is what the learner's seat was paid until it acts
-      again. A game that ends before the learner has acted is dealt anew.
+    - Self-play (`opponents=None`): all seats are the learner's. Each row shows what its seat to
+      move sees, and `infos["player"]` says which seat that is; the same seat is shown again while
+      its turn lasts. `rewards[i]` is what the action paid the seat that did it,
+      `infos["rewards"][i]` what it paid every seat: the loser's -1 stands there only.
+    - One seat (`opponents` given): the others are played by agents, "random", "play-first",
+      "simple" and "greedy" in the compiled step, all else through Python, far slower. `rewards[i]`
+      is what the learner's seat was paid until it acts again. A game that ends before the learner
+      has acted is dealt anew.
 
-    Also `gymnasium.make_vec("skipbo_env:SkipBo-v0", num_envs=1024, vectorization_mode="vector_entry_point")`.
+    Also `gymnasium.make_vec("skipbo_env:SkipBo-v0", num_envs=1024,
+    vectorization_mode="vector_entry_point")`.
 
     Args:
         num_envs: rows.
@@ -51,31 +56,39 @@ class SkipBoVectorEnv(VectorEnv):
         rules: a `Rules`, a preset's name or a mapping of settings.
         observation: "features" (float32) or "cards" (int8), see `skipbo_env.engine.observe`.
         reward: "win", "shaped" or "score", see `skipbo_env.engine.rewards`.
-        shaped_weight: what a whole stock pays under "shaped"; `env.shaped_weight` may be set at any time.
-        opponents: None, or one agent for every other seat, or a list in seat order after the learner. An agent is a text
-            ("greedy", a model's name), an object with act(game), or a callable (observation, mask, position) -> action; both
-            get public data only, the game's hidden cards are dealt anew.
+        shaped_weight: what a whole stock pays under "shaped"; `env.shaped_weight` may be set at any
+            time.
+        opponents: None, or one agent for every other seat, or a list in seat order after the
+            learner. An agent is a text ("greedy", a model's name), an object with act(game), or a
+            callable (observation, mask, position) -> action; both get public data only, the game's
+            hidden cards are dealt anew.
         seat: the learner's seat with opponents; None draws it for each game.
         autoreset_mode: what happens at the end of a game; an `AutoresetMode` or its value.
-            SAME_STEP: the next game is dealt in the same step; observation, mask and player are the new game's, the end
-            stands in `infos["final_obs"]` and `infos["final_info"]`.
+            SAME_STEP: the next game is dealt in the same step; observation, mask and player are the
+            new game's, the end stands in `infos["final_obs"]` and `infos["final_info"]`.
             NEXT_STEP: the next step of the row ignores its action, deals, and pays 0.
             DISABLED: `reset(options={"reset_mask": bool array})` deals.
-            In the last two the finished row shows the last observation of the seat that acted, and its mask is all ones.
-        copy: whether arrays are new in each step. With False they are the same ones, written over by the next step.
-        num_threads: rows are split among so many threads; worth it from some thousand rows on. Results do not change.
+            In the last two the finished row shows the last observation of the seat that acted, and
+            its mask is all ones.
+        copy: whether arrays are new in each step. With False they are the same ones, written over
+            by the next step.
+        num_threads: rows are split among so many threads; worth it from some thousand rows on.
+            Results do not change.
         render_mode: "ansi" or "rgb_array": `render()` gives a picture of every row.
 
     Infos, each with its mask "_name" as Gymnasium has it:
         action_mask: int8 (num_envs, actions).
         player: int64 (num_envs,), the seat that the observation and the mask belong to.
         rewards: float64 (num_envs, players), after a step.
-        final_obs: object (num_envs,): the last observation of the seat that acted, or of the learner; None elsewhere.
-        final_info: {"rewards", "winner": side or -1, "reason": 1 stock_empty, 2 stalemate, 3 turn_limit}.
+        final_obs: object (num_envs,): the last observation of the seat that acted, or of the
+            learner; None elsewhere.
+        final_info: {"rewards", "winner", "reason"}: of every seat; side or -1; 1 stock_empty,
+            2 stalemate, 3 turn_limit.
         winner, reason: the same where the mode is not SAME_STEP.
 
-    Seeds: `reset(seed=s)` gives row i the seed s + i. Its first game is `Game(seed=s + i)`, the later ones follow from it, and
-    so do its opponents in the kernel and `sample_actions`: no row's results depend on the others. `reset()` goes on.
+    Seeds: `reset(seed=s)` gives row i the seed s + i. Its first game is `Game(seed=s + i)`, the
+    later ones follow from it, and so do its opponents in the kernel and `sample_actions`: no row's
+    results depend on the others. `reset()` goes on.
 
     Raises:
         IllegalAction: (a ValueError) from `step`, naming the row; no row has changed.
@@ -83,6 +96,9 @@ class SkipBoVectorEnv(VectorEnv):
 
     Version history: v0, the first.
     """
+
+    # Here, not in __init__: Gymnasium closes what a failing constructor leaves behind.
+    _pool: ThreadPoolExecutor | None = None
 
     def __init__(
         self,
@@ -142,7 +158,6 @@ class SkipBoVectorEnv(VectorEnv):
         self._all.setflags(write=False)
         self._no_actions = np.zeros(self.num_envs, dtype=np.int64)
         self._dealt = False
-        self._pool: ThreadPoolExecutor | None = None
 
     def reset(
         self,
@@ -153,9 +168,10 @@ class SkipBoVectorEnv(VectorEnv):
         """Deal new games.
 
         Args:
-            seed: one for row 0, row i takes seed + i; or a sequence with one, or None, a row; None goes on.
-            options: "reset_mask", bool (num_envs,): only these rows are dealt, the others are shown as they stand. Other
-                keys mean nothing here.
+            seed: one for row 0, row i takes seed + i; or a sequence with one, or None, a row; None
+                goes on.
+            options: "reset_mask", bool (num_envs,): only these rows are dealt, the others are shown
+                as they stand. Other keys mean nothing here.
 
         Returns:
             (observations, infos), see the class.
@@ -206,7 +222,8 @@ class SkipBoVectorEnv(VectorEnv):
             actions: integers, (num_envs,).
 
         Returns:
-            (observations, rewards float64, terminations bool, truncations bool, infos), see the class.
+            (observations, rewards float64, terminations bool, truncations bool, infos), see the
+            class.
 
         Raises:
             IllegalAction: an action that is not legal; it names the row, and no row has changed.
@@ -225,7 +242,7 @@ class SkipBoVectorEnv(VectorEnv):
         return self._observations(out), out.rewards, out.terminated, out.truncated, infos
 
     def sample_actions(self) -> NDArray[np.int64]:
-        """A uniformly random legal action a row, from generators of the rows' own; 0 for a finished row."""
+        """A random legal action a row, from the rows' own generators; 0 if it is finished."""
         if not self._dealt:
             raise ResetNeeded("sample_actions() before the first reset()")
         actions = np.empty(self.num_envs, dtype=np.int64)
@@ -285,8 +302,8 @@ class SkipBoVectorEnv(VectorEnv):
             self._pool = ThreadPoolExecutor(self.num_threads, "skipbo-rows")
         bounds = np.linspace(0, self.num_envs, self.num_threads + 1).astype(int).tolist()
         calls = [
-            self._pool.submit(kernel, *args, start, stop)
-            for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
+            self._pool.submit(partial(kernel, *args, start, stop))
+            for start, stop in pairwise(bounds)
         ]
         for call in calls:
             call.result()
@@ -305,8 +322,14 @@ class SkipBoVectorEnv(VectorEnv):
         if not options or options.get("reset_mask") is None:
             return self._all
         mask = options["reset_mask"]
-        if not isinstance(mask, np.ndarray) or mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
-            raise ValueError(f"reset_mask: needs a bool array of shape ({self.num_envs},), got {mask!r:.60}")
+        if (
+            not isinstance(mask, np.ndarray)
+            or mask.shape != (self.num_envs,)
+            or mask.dtype != np.bool_
+        ):
+            raise ValueError(
+                f"reset_mask: needs a bool array of shape ({self.num_envs},), got {mask!r:.60}"
+            )
         if not self._dealt and not mask.all():
             raise ResetNeeded("the first reset() has to deal every row")
         return mask
@@ -317,7 +340,8 @@ class SkipBoVectorEnv(VectorEnv):
         given = np.asarray(actions)
         if given.dtype.kind not in _KINDS_OF_INTEGER or given.shape != (self.num_envs,):
             raise IllegalAction(
-                f"actions: need integers of shape ({self.num_envs},), got {given.dtype} of {given.shape}"
+                f"actions: need integers of shape ({self.num_envs},), "
+                f"got {given.dtype} of {given.shape}"
             )
         given = np.ascontiguousarray(given, dtype=np.int64)
         if self.autoreset_mode == AutoresetMode.DISABLED:
@@ -347,7 +371,7 @@ class SkipBoVectorEnv(VectorEnv):
             infos.update(end)
             return
         rows = np.flatnonzero(ended)
-        observations = np.full(self.num_envs, None, dtype=object)
+        observations = np.empty(self.num_envs, dtype=object)  # of None
         for i, final in zip(rows.tolist(), self._finals(out)[rows], strict=True):
             observations[i] = final
         infos["final_obs"], infos["_final_obs"] = observations, ended

@@ -1,1 +1,3 @@
-"""Learning to play Skip-Bo with PyTorch: value learning by TD(lambda) self-play, checkpoints, evaluation, export."""
+"""Learning to play Skip-Bo with PyTorch: value learning by TD(lambda) self-play, checkpoints,
+evaluation, export.
+"""

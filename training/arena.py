@@ -1,8 +1,10 @@
-"""The arena: paired games between two agents, and what they say with which certainty. It needs no torch.
+"""The arena: paired games between two agents, and what they say with which certainty. It needs no
+torch.
 
-The unit of a match is a set of games on one deal in which the challenger sits once on every side (a pair, for two sides); the mean
-of a set is one observation, which is what the interval is made from. A game's deal and the agents' randomness come from
-(seed, unit) alone, so the result does not depend on the number of workers.
+The unit of a match is a set of games on one deal in which the challenger sits once on every side (a
+pair, for two sides); the mean of a set is one observation, which is what the interval is made from.
+A game's deal and the agents' randomness come from (seed, unit) alone, so the result does not depend
+on the number of workers.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ class Games:
 def unit_seeds(seed: int, units: range) -> NDArray[np.uint64]:
     """The deals' seeds of a stretch of units."""
     return np.array(
-        [np.random.SeedSequence([seed, unit]).generate_state(1, np.uint64)[0] for unit in units], np.uint64
+        [np.random.SeedSequence([seed, unit]).generate_state(1, np.uint64)[0] for unit in units],
+        np.uint64,
     )
 
 
@@ -93,21 +96,33 @@ class Match:
     """
 
     def __init__(
-        self, agent: str | Agent, against: str | Agent, rules: Rules, *, seed: int = 1, two_ended: bool = False
+        self,
+        agent: str | Agent,
+        against: str | Agent,
+        rules: Rules,
+        *,
+        seed: int = 1,
+        two_ended: bool = False,
     ) -> None:
         if two_ended and rules.players != 2:
             raise ValueError(f"two_ended: is for two players, not {rules.players}")
         self.rules, self.seed, self.two_ended = rules, seed, two_ended
         self.agents = [self._agent(agent), self._agent(against)]
-        self.names = [agent if isinstance(agent, str) else agent.name, against if isinstance(against, str) else against.name]
+        self.names = [
+            agent if isinstance(agent, str) else agent.name,
+            against if isinstance(against, str) else against.name,
+        ]
         self._free: list[tuple[Work, Work]] = []
 
     def _agent(self, given: str | Agent) -> Any:
-        agent = make_agent(given, seed=self.seed) if isinstance(given, str) else given
+        agent: Any = make_agent(given, seed=self.seed) if isinstance(given, str) else given
         if isinstance(agent, BestAgent):
             agent = agent.chosen(self.rules)
         if _compiled(agent) and not agent.plays(self.rules):
-            raise AgentError(f"agent: {agent.name} does not play {self.rules.players} players, {self.rules.teams} teams")
+            raise AgentError(
+                f"agent: {agent.name} does not play {self.rules.players} players, "
+                f"{self.rules.teams} teams"
+            )
         return agent
 
     @property
@@ -136,7 +151,11 @@ class Match:
         state = layout.new_state(rules, two_ended=self.two_ended)
         nets = [_network(agent, rules) for agent in self.agents]
         nodes = max(getattr(agent, "max_nodes", 1) for agent in self.agents)
-        works = self._free.pop() if self._free else tuple(new_work(state, net, MAX_NODES) for net in nets)
+        works = (
+            self._free.pop()
+            if self._free
+            else tuple(new_work(state, net, MAX_NODES) for net in nets)
+        )
         codes = np.array([_code(agent, slot) for slot, agent in enumerate(self.agents)])
         seat_sides = np.arange(rules.players) % rules.sides
         seats = np.where(seat_sides[None, :] == games.sides[:, None], codes[0], codes[1])
@@ -174,7 +193,9 @@ class Match:
                 if slot not in works:
                     works[slot] = new_work(game.state, agent.model.value, MAX_NODES)
                 work = works[slot]
-                _, length = search(game.state, agent.model.value, work, agent.max_nodes, streams, 0, 0)
+                _, length = search(
+                    game.state, agent.model.value, work, agent.max_nodes, streams, 0, 0
+                )
                 for action in work.path[:length].tolist():
                     game.apply(action)
             else:
@@ -183,7 +204,9 @@ class Match:
 
 
 def mix_stream(seed: int) -> int:
-    """The state of the agents' random generator in a game of this seed; the same as `play.play_games` starts from."""
+    """The state of the agents' random generator in a game of this seed; the same as
+    `play.play_games` starts from.
+    """
     z = (seed ^ 0xA5A5A5A5A5A5A5A5) & 0xFFFFFFFFFFFFFFFF
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
@@ -232,7 +255,10 @@ def run_match(
         if progress:
             progress(done // match.unit_size, won / done)
     return Games(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("sides", "winners", "reasons", "decisions"))
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("sides", "winners", "reasons", "decisions")
+        )
     )
 
 
@@ -312,7 +338,9 @@ def evaluate(
     return summary(match, played, time.perf_counter() - start)
 
 
-def _recorded(match: Match, units: int, path: Path, progress: Callable[[int, float], None] | None) -> Games:
+def _recorded(
+    match: Match, units: int, path: Path, progress: Callable[[int, float], None] | None
+) -> Games:
     seeds = unit_seeds(match.seed, range(units))
     rows: list[tuple[int, int, int, int]] = []
 
@@ -321,9 +349,12 @@ def _recorded(match: Match, units: int, path: Path, progress: Callable[[int, flo
             for side in range(match.unit_size):
                 game = match.play_game(seed, side)
                 state = game.state
-                rows.append((side, int(state[layout.WINNER]), int(state[layout.REASON]), len(game.actions)))
+                rows.append(
+                    (side, int(state[layout.WINNER]), int(state[layout.REASON]), len(game.actions))
+                )
                 names = [
-                    match.names[0 if match.rules.side_of(seat) == side else 1] for seat in range(match.rules.players)
+                    match.names[0 if match.rules.side_of(seat) == side else 1]
+                    for seat in range(match.rules.players)
                 ]
                 yield game.record(names)
             if progress:
@@ -332,5 +363,7 @@ def _recorded(match: Match, units: int, path: Path, progress: Callable[[int, flo
     with open(path, "w", encoding="utf-8") as file:
         for record in records():
             write_record(file, record)
-    columns: Sequence[NDArray[np.int64]] = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
+    columns: Sequence[NDArray[np.int64]] = [
+        np.array(column, np.int64) for column in zip(*rows, strict=True)
+    ]
     return Games(*columns)

@@ -1,11 +1,12 @@
-"""A run's folder on disk: what is in it, written so that a crash at any moment leaves something to resume from.
+"""A run's folder on disk: what is in it, written so that a crash at any moment leaves something to
+resume from.
 
-    config.json        the resolved settings
-    checkpoint.pt      network, optimiser and counters of the last checkpoint
-    best.pt            the network that did best in evaluation, with its result
-    log.jsonl          one line an iteration and evaluation
-    tensorboard/       the same for TensorBoard
-    model/             the model folder that the run makes of its best network
+config.json        the resolved settings
+checkpoint.pt      network, optimiser and counters of the last checkpoint
+best.pt            the network that did best in evaluation, with its result
+log.jsonl          one line an iteration and evaluation
+tensorboard/       the same for TensorBoard
+model/             the model folder that the run makes of its best network
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def _overrides() -> type:
             (
                 field.name,
                 Annotated[
-                    hints[field.name] | None,  # type: ignore[valid-type]
+                    hints[field.name] | None,
                     tyro.conf.arg(help=sentences.get(field.name, "")),
                 ],
                 None,
@@ -72,7 +72,8 @@ def train(
 ) -> int:
     """Train an agent by self-play and leave a model folder.
 
-    Every setting of the preset can be overridden. Ctrl-C stops after the iteration and loses nothing. For example:
+    Every setting of the preset can be overridden. Ctrl-C stops after the iteration and loses
+    nothing. For example:
 
         skipbo train --preset smoke
         skipbo train --preset default --run runs/big --hidden 256
@@ -90,7 +91,9 @@ def train(
 
     given = {name: value for name, value in vars(settings).items() if value is not None}
     if resume and given:
-        raise ValueError(f"--{next(iter(given)).replace('_', '-')}: cannot change when a run is resumed")
+        raise ValueError(
+            f"--{next(iter(given)).replace('_', '-')}: cannot change when a run is resumed"
+        )
     config = replace(PRESETS[preset], **given)
     folder = run or Path("runs") / preset
     if resume and (folder / "config.json").is_file():
@@ -112,22 +115,28 @@ def train(
         def show(numbers: dict[str, Any]) -> None:
             if numbers["kind"] == "evaluation":
                 parts = [
-                    f"{opponent} {numbers[f'win_rate_{opponent}']:.1%}" for opponent in config.opponents
+                    f"{opponent} {numbers[f'win_rate_{opponent}']:.1%}"
+                    for opponent in config.opponents
                 ]
                 rates["win"] = "wins against " + ", ".join(parts)
                 console.print(f"iteration {numbers['iteration']}: {rates['win']}", highlight=False)
                 return
             line = (
-                f"{numbers['decisions_per_s']:,.0f} decisions/s  {numbers['games_per_s']:,.0f} games/s  "
-                f"playing {numbers['play_share']:.0%}  no winner {numbers['no_winner_rate']:.1%}  {rates['win']}"
+                f"{numbers['decisions_per_s']:,.0f} decisions/s  "
+                f"{numbers['games_per_s']:,.0f} games/s  playing {numbers['play_share']:.0%}  "
+                f"no winner {numbers['no_winner_rate']:.1%}  {rates['win']}"
             )
             bar.update(task, completed=numbers["iteration"], line=line)
             if not console.is_terminal and numbers["iteration"] % 10 == 0:
-                console.print(f"iteration {numbers['iteration']}/{config.iterations}: {line}", highlight=False)
+                console.print(
+                    f"iteration {numbers['iteration']}/{config.iterations}: {line}", highlight=False
+                )
 
         model = train_run(config, folder, resume=resume, progress=show)
     if model is None:
-        console.print(f"stopped before the first evaluation; go on with skipbo train --run {folder} --resume")
+        console.print(
+            f"stopped before the first evaluation; go on with skipbo train --run {folder} --resume"
+        )
     else:
         print(model)
     return 0
@@ -148,7 +157,8 @@ def evaluate(
 ) -> int:
     """Measure an agent against another in paired games, with a 95% interval.
 
-    Both meet the same deals from every side; a set of games on one deal is one observation. For example:
+    Both meet the same deals from every side; a set of games on one deal is one observation. For
+    example:
 
         skipbo evaluate two-player --against greedy --games 4000
 
@@ -199,7 +209,9 @@ def evaluate(
         print(jsonlib.dumps(result))
         return 0
     low, high = result["interval"]
-    table = Table(title=f"{agent} against {against}, {result['players']} players", title_justify="left")
+    table = Table(
+        title=f"{agent} against {against}, {result['players']} players", title_justify="left"
+    )
     table.add_column("")
     table.add_column("", justify="right")
     table.add_row("games", f"{result['games']:,} ({result['units']:,} deals)")

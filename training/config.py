@@ -48,7 +48,9 @@ class Config:
     explore: float = 0.01
     """Share of endings chosen at random at the start; it falls to 0 by the end."""
     warm_start: int = 4
-    """First iterations whose games a rule-based teacher plays; 0 learns from nothing but self-play."""
+    """First iterations whose games a rule-based teacher plays; 0 learns from nothing but
+    self-play.
+    """
     warm_start_games: int = 4000
     """Games in each of those iterations."""
     teacher: str = "greedy"
@@ -103,7 +105,9 @@ class Config:
                 raise ConfigError(f"{name}: must be {low:g} to {high:g}, got {value!r}")
         for name, step in (("hidden", 16), ("hidden2", 32)):
             if getattr(self, name) % step:
-                raise ConfigError(f"{name}: must be a multiple of {step}, got {getattr(self, name)}")
+                raise ConfigError(
+                    f"{name}: must be a multiple of {step}, got {getattr(self, name)}"
+                )
         for agent in (self.teacher, *self.opponents):
             if agent not in HEURISTICS:
                 raise ConfigError(
@@ -116,7 +120,10 @@ class Config:
     def rules(self) -> Rules:
         """What is played."""
         return Rules(
-            players=self.players, teams=self.teams, stock_size=self.stock_size, max_turns=self.max_turns
+            players=self.players,
+            teams=self.teams,
+            stock_size=self.stock_size,
+            max_turns=self.max_turns,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,8 +168,18 @@ PRESETS: dict[str, Config] = {
         lr_final=2e-4,
     ),
     "default": DEFAULT,
-    "long": replace(DEFAULT, hidden=256, iterations=4000, games=1024, eval_every=50, eval_pairs=2000),
+    "long": replace(
+        DEFAULT, hidden=256, iterations=4000, games=1024, eval_every=50, eval_pairs=2000
+    ),
     "gpu": replace(
-        DEFAULT, hidden=512, hidden2=64, iterations=4000, games=4096, batch_size=8192, lr=2e-3, threads=16, device="cuda"
+        DEFAULT,
+        hidden=512,
+        hidden2=64,
+        iterations=4000,
+        games=4096,
+        batch_size=8192,
+        lr=2e-3,
+        threads=16,
+        device="cuda",
     ),
 }

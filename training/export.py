@@ -1,4 +1,6 @@
-"""From a learned network to a model folder that plays without torch: config.json, value.safetensors and a card."""
+"""From a learned network to a model folder that plays without torch: config.json, value.safetensors
+and a card.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def export_model(folder: Path, network: Network, config: Config, trained: dict[s
         trained: what the card tells of the training: games, decisions, seconds, evaluation.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    weights = save_tensors(network._asdict(), metadata={"format": "skipbo-model", "features": str(VERSION)})
+    weights = save_tensors(
+        network._asdict(), metadata={"format": "skipbo-model", "features": str(VERSION)}
+    )
     write_atomically(folder / "value.safetensors", lambda file: file.write(weights))
     write_json(
         folder / "config.json",
@@ -40,15 +44,17 @@ def export_model(folder: Path, network: Network, config: Config, trained: dict[s
             "trained": trained,
         },
     )
-    write_atomically(folder / "README.md", lambda file: file.write(card(folder.name, config, trained).encode()))
+    write_atomically(
+        folder / "README.md", lambda file: file.write(card(folder.name, config, trained).encode())
+    )
 
 
 def card(name: str, config: Config, trained: dict[str, Any]) -> str:
     """A model card: what it is, how it was made, what it reached in the run's own evaluation."""
     table = f"{config.players} players" + (f", {config.teams} teams" if config.teams else "")
     panel = "\n".join(
-        f"| {opponent} | {result['win_rate']:.1%} | {result['interval'][0]:.1%} to {result['interval'][1]:.1%} "
-        f"| {result['games']:,} |"
+        f"| {opponent} | {result['win_rate']:.1%} "
+        f"| {result['interval'][0]:.1%} to {result['interval'][1]:.1%} | {result['games']:,} |"
         for opponent, result in trained.get("evaluation", {}).items()
     )
     return f"""---
@@ -59,16 +65,17 @@ tags: [reinforcement-learning, skip-bo, self-play, temporal-difference]
 
 # {name}
 
-A value network for Skip-Bo ({table}, {config.rules.stocks}-card stocks), played by turn search: it judges how the turn
-can end, just before a hidden card is seen, and gives the mover's side's probability to win. TD(lambda) self-play by
-`skipbo train`; the settings are in config.json.
+A value network for Skip-Bo ({table}, {config.rules.stocks}-card stocks), played by turn search: it
+judges how the turn can end, just before a hidden card is seen, and gives the mover's side's
+probability to win. TD(lambda) self-play by `skipbo train`; the settings are in config.json.
 
 | | |
 |---|---|
 | games learned from | {trained.get("games", 0):,.0f} |
 | decisions | {trained.get("decisions", 0):,.0f} |
-| hours | {trained.get("seconds", 0) / 3600:.2f} (CPU hours {trained.get("cpu_seconds", 0) / 3600:.2f}) |
-| iterations | {trained.get("iteration", 0):,} of {config.iterations:,} |
+| hours | {trained.get("seconds", 0) / 3600:.2f} (CPU hours {
+        trained.get("cpu_seconds", 0) / 3600:.2f}) | | iterations | {
+        trained.get("iteration", 0):,} of {config.iterations:,} |
 | seed | {config.seed} |
 | code version | {trained.get("revision", __version__)} |
 

@@ -1,4 +1,6 @@
-"""The value network as a PyTorch module: what is learned, and what of it the compiled forward pass needs."""
+"""The value network as a PyTorch module: what is learned, and what of it the compiled forward pass
+needs.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,10 @@ from skipbo_env.agents.network import Network, num_rows, row_groups
 def factor_matrix(players: int, boards: int) -> torch.Tensor:
     """What rows share: float32 of shape (num_rows, factors).
 
-    A row of the first layer is learned as its own weights plus those of its factors, so that rare rows (ten cards left, a
-    12 on a 3) learn from common ones. Counts share steps ("at least 2"), sizes a slope, pairs of cards each card and their
-    difference. The compiled network sees only the sums. Factorised inputs of this kind come from Stockfish's NNUE.
+    A row of the first layer is learned as its own weights plus those of its factors, so that rare
+    rows (ten cards left, a 12 on a 3) learn from common ones. Counts share steps ("at least 2"),
+    sizes a slope, pairs of cards each card and their difference. The compiled network sees only the
+    sums. Factorised inputs of this kind come from Stockfish's NNUE.
     """
     columns: list[dict[int, float]] = []
 
@@ -45,7 +48,12 @@ def factor_matrix(players: int, boards: int) -> torch.Tensor:
             pairs(first, 14)
             for gap in range(-11, 12):
                 columns.append(
-                    {first + 14 * a + b: 1.0 for a in range(1, 13) for b in range(1, 13) if a - b == gap}
+                    {
+                        first + 14 * a + b: 1.0
+                        for a in range(1, 13)
+                        for b in range(1, 13)
+                        if a - b == gap
+                    }
                 )
     matrix = torch.zeros(num_rows(players, boards), len(columns))
     for j, column in enumerate(columns):
@@ -79,7 +87,9 @@ class ValueNetwork(nn.Module):
         self.register_buffer("factors_of", matrix.to_sparse_coo().coalesce(), persistent=False)
 
     def first_layer_rows(self) -> torch.Tensor:
-        """The rows as the compiled network has them: own weights plus factors, shape (num_rows, hidden)."""
+        """The rows as the compiled network has them: own weights plus factors, shape (num_rows,
+        hidden).
+        """
         return self.rows + torch.sparse.mm(self.factors_of, self.factors)
 
     def forward(self, slots: torch.Tensor) -> torch.Tensor:

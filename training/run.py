@@ -1,4 +1,6 @@
-"""One training run from start or checkpoint to model folder: iterations, evaluation, logs, checkpoints, signals."""
+"""One training run from start or checkpoint to model folder: iterations, evaluation, logs,
+checkpoints, signals.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ def panel(network: Network, config: Config) -> dict[str, dict[str, Any]]:
     for opponent in config.opponents:
         match = Match(TurnAgent(model), opponent, rules, seed=EVALUATION_SEED)
         # Weak opponents are told apart by a fifth of the games.
-        units = config.eval_pairs if opponent == config.opponents[-1] else max(config.eval_pairs // 5, 1)
+        units = (
+            config.eval_pairs
+            if opponent == config.opponents[-1]
+            else max(config.eval_pairs // 5, 1)
+        )
         results[opponent] = summary(match, run_match(match, units, workers=config.threads), 0.0)
     return results
 
@@ -62,7 +68,7 @@ def _stop_on_signals() -> Iterator[list[int]]:
 
 def _revision() -> str:
     try:
-        found = subprocess.run(  # noqa: S603
+        found = subprocess.run(
             ["git", "describe", "--always", "--dirty"],  # noqa: S607
             capture_output=True,
             text=True,
@@ -83,7 +89,8 @@ def train(
     resume: bool = False,
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> Path | None:
-    """Run to the last iteration, or until a signal; always leaves a checkpoint and, once evaluated, a model.
+    """Run to the last iteration, or until a signal; always leaves a checkpoint and, once evaluated,
+    a model.
 
     Args:
         config: the settings; with `resume` those of the run are used.
@@ -133,14 +140,20 @@ def train(
                     numbers[f"stalemate_rate_{opponent}"] = result["stalemate_rate"]
                 log("evaluation", numbers)
                 if score >= best["score"]:
-                    trained = {"iteration": learner.iteration, **learner.totals, "revision": revision}
+                    trained = {
+                        "iteration": learner.iteration,
+                        **learner.totals,
+                        "revision": revision,
+                    }
                     best = {
                         "score": score,
                         "network": learner.network.state_dict(),
                         "trained": {**trained, "evaluation": results},
                     }
                     checkpoint.save(folder / "best.pt", best)
-                    export_model(folder / "model", learner.network.compiled(), config, best["trained"])
+                    export_model(
+                        folder / "model", learner.network.compiled(), config, best["trained"]
+                    )
             if last or stopped or learner.iteration % config.checkpoint_every == 0:
                 checkpoint.save(folder / "checkpoint.pt", learner.state())
     writer.close()

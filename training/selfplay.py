@@ -1,4 +1,6 @@
-"""Compiled self-play: games whose endings, with their TD(lambda) targets, are what the value network learns from."""
+"""Compiled self-play: games whose endings, with their TD(lambda) targets, are what the value
+network learns from.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,16 @@ from skipbo_env.agents.heuristics import PLAY_FIRST, choose
 from skipbo_env.agents.turn import fill_ending, search
 from skipbo_env.engine.deal import deal
 from skipbo_env.engine.jit import kernel
-from skipbo_env.engine.layout import (PLAYER, PLAYERS, REASON, SIDES, STOCK_EMPTY, WINNER)
+from skipbo_env.engine.layout import PLAYER, PLAYERS, REASON, SIDES, STOCK_EMPTY, WINNER
 from skipbo_env.engine.moves import apply, legal_words
 from skipbo_env.engine.rng import mix64, stream_unit
 
 
 @kernel
 def _targets(state, start, end, lam, seats, values, targets):
-    """Lambda-returns of one game's endings, each seat over its own: the next value mixed with what came after it."""
+    """Lambda-returns of one game's endings, each seat over its own: the next value mixed with what
+    came after it.
+    """
     draw = 1.0 / state[SIDES]
     for seat in range(state[PLAYERS]):
         if state[WINNER] < 0:
@@ -31,17 +35,33 @@ def _targets(state, start, end, lam, seats, values, targets):
 
 @kernel
 def self_play(
-    state, net, work, seeds, lam, explore, teacher, noise, max_nodes, streams, slots, seats, values, targets, stats
+    state,
+    net,
+    work,
+    seeds,
+    lam,
+    explore,
+    teacher,
+    noise,
+    max_nodes,
+    streams,
+    slots,
+    seats,
+    values,
+    targets,
+    stats,
 ):
     """Play one game for each seed and write down every ending that was played.
 
     Args:
         state: an array with the rules; it is used up.
-        net, work: the network and its scratch space.
+        net: the network.
+        work: its scratch space.
         seeds: uint64 (games,).
         lam: the lambda of the returns.
         explore: the share of endings that are chosen at random.
-        teacher: -1: turn search chooses; else a rule-based agent does (a warm start), whose values are not used.
+        teacher: -1: turn search chooses; else a rule-based agent does (a warm start), whose values
+            are not used.
         noise: the share of a teacher's actions that play-first chooses.
         max_nodes: for the turn search.
         streams: uint64 (1,), scratch.
@@ -49,8 +69,8 @@ def self_play(
         seats: int8 (capacity,), filled: whose ending it is.
         values: float32 (capacity,), filled: what the network said.
         targets: float32 (capacity,), filled.
-        stats: float64 (8,), added to: games, decisions, without a winner, won by seat 0, squared TD error, nodes, endings judged,
-            games cut off because the arrays were full.
+        stats: float64 (8,), added to: games, decisions, without a winner, won by seat 0, squared TD
+            error, nodes, endings judged, games cut off because the arrays were full.
 
     Returns:
         How many endings were written.

@@ -1,12 +1,14 @@
 """TD(lambda) self-play of afterstate values with turn search: the learner, from top to bottom.
 
-An iteration plays games with the current network (compiled, `selfplay.self_play`), learns once from every ending in them, and
-hands the new weights back to the players. What is learned is V: the probability that the mover's side wins, judged at an
-ending, just before a hidden card is seen. Its target is the lambda-return over the same seat's later endings: the value of
-the ending that the search chose next, mixed with what came after, up to the game's result (1, 0, or 1 / sides for a draw).
+An iteration plays games with the current network (compiled, `selfplay.self_play`), learns once from
+every ending in them, and hands the new weights back to the players. What is learned is V: the
+probability that the mover's side wins, judged at an ending, just before a hidden card is seen. Its
+target is the lambda-return over the same seat's later endings: the value of the ending that the
+search chose next, mixed with what came after, up to the game's result (1, 0, or 1 / sides for a
+draw).
 
-Everything random comes from (seed, iteration, game), so a run can be stopped and resumed without a trace, and how many threads
-play makes no difference.
+Everything random comes from (seed, iteration, game), so a run can be stopped and resumed without a
+trace, and how many threads play makes no difference.
 """
 
 from __future__ import annotations
@@ -57,12 +59,18 @@ class Player:
     def __init__(self, config: Config, network: Network) -> None:
         self.config = config
         self.template: State = new_state(config.rules)
-        self.works: list[Work] = [new_work(self.template, network, config.max_nodes) for _ in range(config.threads)]
+        self.works: list[Work] = [
+            new_work(self.template, network, config.max_nodes) for _ in range(config.threads)
+        ]
         self.free = list(range(config.threads))
 
-    def _chunk(self, network: Network, iteration: int, chunk: int, games: int, teacher: int) -> Batch:
+    def _chunk(
+        self, network: Network, iteration: int, chunk: int, games: int, teacher: int
+    ) -> Batch:
         config = self.config
-        seeds = np.random.SeedSequence([config.seed, iteration, chunk]).generate_state(games, np.uint64)
+        seeds = np.random.SeedSequence([config.seed, iteration, chunk]).generate_state(
+            games, np.uint64
+        )
         capacity = ENDINGS_PER_GAME * games
         slots = np.empty((capacity, num_slots(config.players, config.rules.boards)), np.int16)
         seats = np.empty(capacity, np.int8)
@@ -99,7 +107,10 @@ class Player:
         sizes = [min(CHUNK, games - at) for at in range(0, games, CHUNK)]
         with ThreadPoolExecutor(config.threads) as pool:
             parts = list(
-                pool.map(lambda job: self._chunk(network, iteration, job[0], job[1], teacher), enumerate(sizes))
+                pool.map(
+                    lambda job: self._chunk(network, iteration, job[0], job[1], teacher),
+                    enumerate(sizes),
+                )
             )
         return Batch(
             np.concatenate([part.slots for part in parts]),
@@ -121,12 +132,16 @@ def schedule(config: Config, iteration: int) -> dict[str, float]:
 
 
 class Learner:
-    """Network, optimiser and what has been counted; `iterate` is one round of playing and learning."""
+    """Network, optimiser and what has been counted; `iterate` is one round of playing and
+    learning.
+    """
 
     def __init__(self, config: Config) -> None:
         torch.manual_seed(config.seed)
         self.config = config
-        self.network = ValueNetwork(config.players, config.rules.boards, config.hidden, config.hidden2)
+        self.network = ValueNetwork(
+            config.players, config.rules.boards, config.hidden, config.hidden2
+        )
         self.network.to(config.device)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.lr)
         self.iteration = 0
@@ -166,7 +181,10 @@ class Learner:
             "learn_share": 1.0 - (played - start) / seconds,
             **calibration(batch),
         }
-        return {name: int(value) if name == "iteration" else float(value) for name, value in numbers.items()}
+        return {
+            name: int(value) if name == "iteration" else float(value)
+            for name, value in numbers.items()
+        }
 
     def learn(self, batch: Batch) -> float:
         """One pass over the endings in random order; returns the mean loss."""
@@ -181,7 +199,9 @@ class Learner:
         losses = []
         for at in range(0, len(order), config.batch_size):
             logits = self.network(slots[at : at + config.batch_size].int())
-            loss = functional.binary_cross_entropy_with_logits(logits, targets[at : at + config.batch_size])
+            loss = functional.binary_cross_entropy_with_logits(
+                logits, targets[at : at + config.batch_size]
+            )
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()
             self.optimiser.step()
@@ -206,12 +226,15 @@ class Learner:
 
 
 def calibration(batch: Batch, bins: int = 10) -> dict[str, float]:
-    """How far the values were from what came of them: the mean gap over ten bins, weighted by their endings."""
+    """How far the values were from what came of them: the mean gap over ten bins, weighted by their
+    endings.
+    """
     which = np.minimum((batch.values * bins).astype(int), bins - 1)
     gap = 0.0
     for b in range(bins):
         inside = which == b
         if inside.any():
-            gap += inside.sum() * abs(float(batch.values[inside].mean()) - float(batch.targets[inside].mean()))
+            gap += inside.sum() * abs(
+                float(batch.values[inside].mean()) - float(batch.targets[inside].mean())
+            )
     return {"calibration_gap": gap / max(len(which), 1)}
-

@@ -1,4 +1,6 @@
-"""Everything that picks a move: rule-based kernels, the value network with its turn search, and the names of agents."""
+"""Everything that picks a move: rule-based kernels, the value network with its turn search, and the
+names of agents.
+"""
 
 from skipbo_env.agents.agent import (
     Agent,

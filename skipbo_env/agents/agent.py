@@ -1,10 +1,10 @@
 """Agents as objects, and the texts that name them.
 
     random, play-first, simple, greedy      rule-based, see `heuristics`
-    two-player, PATH/TO/FOLDER              a model, played its best fast way: turn search with its value network
+    two-player, PATH/TO/FOLDER              a model, played by turn search on its network
     turn:two-player                         the same, said outright
     best                                    the shipped model made for the game's rules, else greedy
-    py:module:factory                       a user's own agent: factory() gives an object with act(game_or_position)
+    py:module:factory                       factory() gives an object with act(game_or_position)
 
 Options follow a question mark: `turn:two-player?max_nodes=256`.
 """
@@ -22,7 +22,7 @@ import numpy as np
 
 from skipbo_env.actions import MOVES
 from skipbo_env.agents import heuristics
-from skipbo_env.agents.models import Model, find_model, list_models, load_model
+from skipbo_env.agents.models import Model, ModelError, find_model, list_models, load_model
 from skipbo_env.agents.network import FLIP, FLIP_REFILL, REFILL, TURN_OVER, evaluate_slots
 from skipbo_env.agents.turn import MAX_NODES, Work, fill_ending, new_work, search
 from skipbo_env.engine import layout, moves
@@ -86,7 +86,9 @@ class RuleAgent:
 
 
 class TurnAgent:
-    """Turn search on a model's value network (see `skipbo_env.agents.turn`). Nothing random, nothing hidden read.
+    """Turn search on a model's value network (see `skipbo_env.agents.turn`).
+
+    Nothing in it is random, and nothing hidden is read.
 
     Args:
         model: the model.
@@ -96,7 +98,9 @@ class TurnAgent:
 
     method = "turn"
 
-    def __init__(self, model: Model, *, name: str | None = None, max_nodes: int = MAX_NODES) -> None:
+    def __init__(
+        self, model: Model, *, name: str | None = None, max_nodes: int = MAX_NODES
+    ) -> None:
         self.model = model
         self.name = name or model.name
         self.max_nodes = max_nodes
@@ -109,7 +113,9 @@ class TurnAgent:
 
     def _prepare(self, game: Game) -> Work:
         if not self.plays(game.rules):
-            table = f"{self.model.players} players" + (f" in {self.model.teams} teams" if self.model.teams else "")
+            table = f"{self.model.players} players" + (
+                f" in {self.model.teams} teams" if self.model.teams else ""
+            )
             raise AgentError(f"agent: {self.name} plays games of {table} only")
         if self._work is None or self._work.state.shape != game.state.shape:
             self._work = new_work(game.state, self.model.value, self.max_nodes)
@@ -123,12 +129,12 @@ class TurnAgent:
         return int(work.path[0])
 
     def _judge(self, game: Game, work: Work, action: int) -> tuple[float, list[int], str]:
-        """The win probability of an action and of the best that can follow in the turn, the line, and how it ends."""
+        """The win probability of an action with the best that can follow, the line, its end."""
         net = self.model.value
         kind = int(fill_ending(game.state, action, work))
         if kind >= 0:
             move = MOVES[action]
-            if move.source == "stock" and self._wins(game, action):
+            if move.source == "stock" and self._wins(game):
                 return 1.0, [action], "win"
             value = float(evaluate_slots(net, work.ending, work.acc, work.hidden))
             return value, [action], "pass" if move.kind == "pass" else LINE_ENDS[kind]
@@ -141,9 +147,8 @@ class TurnAgent:
         return float(value), line, "win" if value == 1.0 and last.source == "stock" else ends
 
     @staticmethod
-    def _wins(game: Game, action: int) -> bool:
-        """Whether a stock play empties the side's last stock: seen from the sizes, which are public."""
-        del action
+    def _wins(game: Game) -> bool:
+        """Whether the side's next stock play is its last: seen from the sizes, which are public."""
         side = game.rules.side_of(game.player)
         return int(moves.side_stock(game.state, side)) == 1
 
@@ -164,8 +169,9 @@ class TurnAgent:
             avoid: leave these actions out.
 
         Returns:
-            {"method", "model", "sha256", "root": {"win": one number a side}, "moves": [{"action", "win", "delta", "line",
-            "line_ends", "same_as"}]}; win is the mover's probability, delta its difference to the best.
+            {"method", "model", "sha256", "root": {"win": one number a side}, "moves": [{"action",
+            "win", "delta", "line", "line_ends", "same_as"}]}; win is the mover's probability, delta
+            its difference to the best.
 
         Raises:
             AgentError: nothing is left to consider, or the model does not play these rules.
@@ -183,7 +189,11 @@ class TurnAgent:
             first = twins.get(action)
             if first in judged:
                 value, line, ends = judged[first]
-                judged[action] = (value, [action, *line[1:]], ends) if len(line) == 1 else self._judge(game, work, action)
+                judged[action] = (
+                    (value, [action, *line[1:]], ends)
+                    if len(line) == 1
+                    else self._judge(game, work, action)
+                )
             else:
                 judged[action] = self._judge(game, work, action)
         ranked = sorted(judged, key=lambda a: (-judged[a][0], a))
@@ -212,7 +222,9 @@ class TurnAgent:
 
 
 def _twins(game: Game, legal: list[int]) -> dict[int, int]:
-    """Actions that are another's mirror image: onto a building pile of equal height, or onto another empty discard pile."""
+    """Actions that are another's mirror image: onto a building pile of equal height, or onto
+    another empty discard pile.
+    """
     heights = [int(h) for h in game.state[layout.HEIGHT : layout.HEIGHT + 4]]
     board = layout.board_at(game.rules.board_of(game.player))
     seen: dict[tuple[Any, ...], int] = {}
@@ -220,8 +232,18 @@ def _twins(game: Game, legal: list[int]) -> dict[int, int]:
     for action in legal:
         move = MOVES[action]
         if move.kind == "play":
-            key: tuple[Any, ...] = (move.source, move.card, move.source_pile, move.other, heights[move.pile])
-        elif move.kind == "discard" and not move.other and int(game.state[board + layout.DEPTH + move.pile]) == 0:
+            key: tuple[Any, ...] = (
+                move.source,
+                move.card,
+                move.source_pile,
+                move.other,
+                heights[move.pile],
+            )
+        elif (
+            move.kind == "discard"
+            and not move.other
+            and int(game.state[board + layout.DEPTH + move.pile]) == 0
+        ):
             key = ("discard", move.card)
         else:
             continue
@@ -233,7 +255,9 @@ def _twins(game: Game, legal: list[int]) -> dict[int, int]:
 
 
 class BestAgent:
-    """The shipped model made for the rules at hand; greedy where there is none. `.chosen(rules)` says which."""
+    """The shipped model made for the rules at hand; greedy where there is none. `.chosen(rules)`
+    says which.
+    """
 
     model: Model | None = None
     method = "best"
@@ -256,7 +280,10 @@ class BestAgent:
             agent: RuleAgent | TurnAgent = RuleAgent("greedy", seed=self._seed)
             for name in list_models(self._models_dir):
                 folder = find_model(name, self._models_dir)
-                model = load_model(folder) if folder else None
+                try:
+                    model = load_model(folder) if folder else None
+                except ModelError:  # another may do; `list_agents` names the damaged one
+                    continue
                 if model and model.plays(rules):
                     agent = TurnAgent(model)
                     break
@@ -269,7 +296,9 @@ class BestAgent:
         return self.chosen(game.rules).act(game)
 
 
-def make_agent(text: str, *, seed: int = 0, models_dir: str | os.PathLike[str] | None = None) -> Any:
+def make_agent(
+    text: str, *, seed: int = 0, models_dir: str | os.PathLike[str] | None = None
+) -> Any:
     """The agent that a text names.
 
     Args:
@@ -278,7 +307,8 @@ def make_agent(text: str, *, seed: int = 0, models_dir: str | os.PathLike[str] |
         models_dir: where models are looked for first.
 
     Returns:
-        An object with `name` and `act(game_or_position) -> int`; turn-search agents have `suggest` too.
+        An object with `name` and `act(game_or_position) -> int`; turn-search agents have `suggest`
+        too.
 
     Raises:
         AgentError: no such agent, model or option; the message lists what there is.
@@ -300,13 +330,17 @@ def make_agent(text: str, *, seed: int = 0, models_dir: str | os.PathLike[str] |
     if not colon or os.sep in method:
         method, name = "turn", base
     if method not in METHODS:
-        raise AgentError(f"agent: no method {method!r:.40} in {text!r:.80}; the methods are {', '.join(METHODS)}")
+        raise AgentError(
+            f"agent: no method {method!r:.40} in {text!r:.80}; the methods are {', '.join(METHODS)}"
+        )
     folder = find_model(name, models_dir)
     if folder is None and (Path(name) / "config.json").is_file():
         folder = Path(name)
     if folder is None:
         known = ", ".join((*heuristics.HEURISTICS, "best", *list_models(models_dir)))
-        raise AgentError(f"agent: there is no agent or model {name!r:.80}; there are {known}, and model folders")
+        raise AgentError(
+            f"agent: there is no agent or model {name!r:.80}; there are {known}, and model folders"
+        )
     max_nodes = _whole(text, options.pop("max_nodes", str(MAX_NODES)), 1, MAX_NODES)
     _no_options(text, options)
     return TurnAgent(load_model(folder), name=text, max_nodes=max_nodes)
@@ -344,10 +378,26 @@ def list_agents(models_dir: str | os.PathLike[str] | None = None) -> list[dict[s
     A damaged model is listed with its "error".
     """
     found: list[dict[str, Any]] = [
-        {"name": name, "method": "rules", "model": None, "sha256": None, "players": None, "teams": None}
+        {
+            "name": name,
+            "method": "rules",
+            "model": None,
+            "sha256": None,
+            "players": None,
+            "teams": None,
+        }
         for name in heuristics.HEURISTICS
     ]
-    found.append({"name": "best", "method": "best", "model": None, "sha256": None, "players": None, "teams": None})
+    found.append(
+        {
+            "name": "best",
+            "method": "best",
+            "model": None,
+            "sha256": None,
+            "players": None,
+            "teams": None,
+        }
+    )
     for name in list_models(models_dir):
         entry: dict[str, Any] = {"name": name, "method": "turn", "model": name}
         folder = find_model(name, models_dir)

@@ -1,11 +1,13 @@
-"""Rule-based agents as kernels: random, play-first, simple and greedy. They read what the mover may see, nothing else.
+"""Rule-based agents as kernels: random, play-first, simple and greedy. They read what the mover may
+see, nothing else.
 
     random       uniform over the legal actions
-    play-first   uniform over the legal plays if there are any, else over the rest (discards, or the pass)
-    simple       the own stock's top if it fits (in a team either stock's); else the first legal play of a natural card; else a
-                 wild, from hand or a discard top, on a pile where the own stock's top then fits; else a random discard of a
-                 natural card; else a random legal action
-    greedy       see `greedy`; its definition is fixed for good, since every published figure is measured against it
+    play-first   uniform over the legal plays if there are any, else over the rest
+    simple       the own stock's top if it fits (in a team either stock's); else the first legal
+                 play of a natural card; else a wild, from hand or a discard top, on a pile where
+                 the own stock's top then fits; else a random discard of a natural card; else a
+                 random legal action
+    greedy       see `greedy`; fixed for good, since every published figure is measured against it
 
 "First" and all ties go by the lowest action id.
 """
@@ -39,7 +41,6 @@ from skipbo_env.engine.moves import (
     A_HAND,
     A_STOCK2,
     count_words,
-    legal_words,
     nth_action,
     other_board,
     own_board,
@@ -51,7 +52,9 @@ HEURISTICS = ("random", "play-first", "simple", "greedy")
 
 _OWN_STOCK = np.uint64(15)
 _OTHER_STOCK_LOW = np.uint64(7 << (A_STOCK2 - 64))
-_PLAYS_1 = np.uint64(0xFF) | np.uint64(7 << (A_STOCK2 - 64))  # of word 1: own discard tops, other stock
+_PLAYS_1 = np.uint64(0xFF) | np.uint64(
+    7 << (A_STOCK2 - 64)
+)  # of word 1: own discard tops, other stock
 _PLAYS_2 = np.uint64(0x1FFFF)  # of word 2: other stock on pile 3, the other board's discard tops
 _NATURAL_ENDS_1 = np.uint64(((1 << 48) - 1) << (A_END - 64))
 _NATURAL_ENDS_2 = np.uint64((1 << 64) - (1 << (A_END2 - 128)))
@@ -136,10 +139,11 @@ def simple(state, words, streams, i):
 
 @kernel
 def _chain(state, hand, board, b, target):
-    """The cards that would bring building pile b to where the target fits, each from the best place.
+    """The cards that would bring building pile b to where the target fits, each from the best
+    place.
 
-    Naturals come from the hand, then from discard tops (cards that the chain itself frees included); missing ranks take a
-    wild from the hand, then a wild discard top.
+    Naturals come from the hand, then from discard tops (cards that the chain itself frees
+    included); missing ranks take a wild from the hand, then a wild discard top.
 
     Returns:
         (wilds used, cards laid, id of the first play); (99, 99, -1) where the chain cannot be laid.
@@ -185,7 +189,9 @@ def _chain(state, hand, board, b, target):
 
 @kernel
 def _best_chain(state, hand, board, target):
-    """First play of the chain with the fewest wilds, then cards, then the lowest pile, that frees the target; -1 for none."""
+    """First play of the chain with the fewest wilds, then cards, then the lowest pile, that frees
+    the target; -1 for none.
+    """
     fewest, shortest, best = 99, 99, -1
     for b in range(4):
         wilds, length, first = _chain(state, hand, board, b, target)
@@ -196,10 +202,12 @@ def _best_chain(state, hand, board, target):
 
 @kernel
 def discard_merit(card, top, depth):
-    """How well a card lies on a discard pile: runs that descend by one first, then equals, then an empty pile.
+    """How well a card lies on a discard pile: runs that descend by one first, then equals, then an
+    empty pile.
 
-    100 on a top one higher; 60 on an equal; 40 + card on an empty pile; 30 - 3 x gap on a higher top; -60 on a wild;
-    -20 - 2 x gap - depth on a lower top, which buries it. A wild costs 1,000 wherever it goes.
+    100 on a top one higher; 60 on an equal; 40 + card on an empty pile; 30 - 3 x gap on a higher
+    top; -60 on a wild; -20 - 2 x gap - depth on a lower top, which buries it. A wild costs 1,000
+    wherever it goes.
     """
     merit = -1000 if card == WILD else 0
     if top == 0:
@@ -220,15 +228,17 @@ def greedy(state, words):
     """The choice of "greedy", an exact decision list; ties go to the lowest action id.
 
     1. A stock top that fits (the own one first) is played.
-    2. The chain of plays that frees the own stock's top with the fewest wilds (then the fewest cards) is begun, from hand
-       and own discard piles, however many wilds it takes; in a team, failing that, one that frees the partner's top.
+    2. The chain of plays that frees the own stock's top with the fewest wilds (then the fewest
+    cards) is begun, from hand
+       and own discard piles, however many wilds it takes; in a team, failing that, one that frees
+       the partner's top.
     3. A natural hand card that fits is played. Discard tops and wilds are held for chains.
     4. The discard of the highest `discard_merit` ends the turn.
     5. Where nothing of this is legal: the lowest legal action.
 
-    Measured when this was written (10,000 pairs of games each): holding the discard tops in step 3 gains 0.9 points
-    against playing them; a limit of one or two wilds in step 2, playing hand cards from high to low, and laying a last wild to
-    refill the hand gain nothing.
+    Measured when this was written (10,000 pairs of games each): holding the discard tops in step 3
+    gains 0.9 points against playing them; a limit of one or two wilds in step 2, playing hand cards
+    from high to low, and laying a last wild to refill the hand gain nothing.
     """
     action = _stock_play(words)
     if action >= 0:

@@ -1,6 +1,8 @@
-"""Model folders: config.json, value.safetensors and a card, found by name and checked when they are read.
+"""Model folders: config.json, value.safetensors and a card, found by name and checked when they are
+read.
 
-A folder is looked for in the directory of the setting SKIPBO_MODELS, then among the models that ship with the package.
+A folder is looked for in the directory of the setting SKIPBO_MODELS, then among the models that
+ship with the package.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ NAME = re.compile(r"^[a-z0-9][a-z0-9._-]{0,63}$")
 
 
 class ModelError(ValueError):
-    """A model that is not there, or whose files are damaged or of another version; the message names the file and field."""
+    """A model that is not there, or whose files are damaged or of another version; the message
+    names the file and field.
+    """
 
 
 class Model(NamedTuple):
@@ -66,7 +70,7 @@ def model_directories(models_dir: str | os.PathLike[str] | None = None) -> list[
 
 def list_models(models_dir: str | os.PathLike[str] | None = None) -> list[str]:
     """Names of the models that can be found, sorted; a name in two places counts once."""
-    names = set()
+    names: set[str] = set()
     for directory in model_directories(models_dir):
         if directory.is_dir():
             names.update(path.parent.name for path in directory.glob("*/config.json"))
@@ -87,7 +91,8 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     """Read and check a model folder.
 
     Raises:
-        ModelError: a file is missing, cut off, not what it should be, or of another feature version.
+        ModelError: a file is missing, cut off, not what it should be, or of another feature
+            version.
     """
     folder = Path(path)
     config_file = folder / "config.json"
@@ -103,8 +108,8 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         raise ModelError(f"{config_file}: format: is no Skip-Bo model")
     if config.get("features") != VERSION:
         raise ModelError(
-            f"{config_file}: features: version {config.get('features')!r:.20} cannot be played by this program "
-            f"(version {VERSION})"
+            f"{config_file}: features: version {config.get('features')!r:.20} cannot be played by "
+            f"this program (version {VERSION})"
         )
     try:
         rules = Rules.from_dict({"players": config["players"], "teams": config["teams"]})
@@ -119,8 +124,11 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     return Model(name, folder, config, rules.players, rules.teams, rules.boards, value, digest)
 
 
-def empty_network(players: int = 2, boards: int = 2, hidden: int = 128, hidden2: int = 32) -> Network:
+def empty_network(
+    players: int = 2, boards: int = 2, hidden: int = 128, hidden2: int = 32
+) -> Network:
     """A network of zeros, for kernels that take one and do not use it."""
+
     def zeros(*shape: int) -> NDArray[np.float32]:
         return np.zeros(shape, np.float32)
 

@@ -1,9 +1,12 @@
-"""The value network that judges how a part of a turn ends: its feature slots, its forward pass, and its file.
+"""The value network that judges how a part of a turn ends: its feature slots, its forward pass, and
+its file.
 
-A part of a turn is deterministic until a stock card flips, the hand refills, or a discard (or pass) hands the turn on. What
-stands just before that hidden card is seen is an *ending*; the network gives the mover's side's probability to win from it.
+A part of a turn is deterministic until a stock card flips, the hand refills, or a discard (or pass)
+hands the turn on. What stands just before that hidden card is seen is an *ending*; the network
+gives the mover's side's probability to win from it.
 
-The input is a list of slots, each holding exactly one of that slot's values. Slot by slot, from the mover's side:
+The input is a list of slots, each holding exactly one of that slot's values. Slot by slot, from the
+mover's side:
 
     slots             values     holds
     1                 4          ENDING: turn over, stock flip, refill, flip and refill
@@ -15,13 +18,16 @@ The input is a list of slots, each holding exactly one of that slot's values. Sl
     for each board, the own one first, as `observe.seen_board` counts:
     1                 15         stock top: 0 none, 1 to 13, 14 not yet seen
     1                 41         stock size
-    1                 169        cards that the two nearest building piles lack until the top fits: 13 x nearest + second
-    1                 13         fewest cards missing to free the stock top when its discard piles help (not for the own board: 0)
-    4                 196 each   each discard pile's top two cards: 14 x top + second; the four share their weights
-    4                 12 each    each discard pile's depth (saturating at 11); the four share their weights
+    1                 169        cards that the two nearest building piles lack until the top fits:
+                                 13 x nearest + second
+    1                 13         fewest cards missing to free the stock top when its discard piles
+                                 help (not for the own board: 0)
+    4                 196 each   each discard pile's top two cards: 14 x top + second (shared rows)
+    4                 12 each    each discard pile's depth, saturating at 11 (shared rows)
     13                5 each     cards of each kind in the four discard piles (saturating at 4)
 
-The first layer is a sum of weight rows, one a slot, so that two endings that differ in few slots differ by few rows.
+The first layer is a sum of weight rows, one a slot, so that two endings that differ in few slots
+differ by few rows.
 """
 
 from __future__ import annotations
@@ -88,7 +94,9 @@ def num_rows(players: int, boards: int) -> int:
 
 
 def row_groups(players: int, boards: int) -> list[tuple[str, int, int]]:
-    """The rows as (name, first row, values) in the order of the table; slots that share weights stand once."""
+    """The rows as (name, first row, values) in the order of the table; slots that share weights
+    stand once.
+    """
     groups = [("end", 0, 4)]
     groups += [(f"hand_{c}", _HAND_ROWS + 5 * (c - 1), 5) for c in range(1, 14)]
     groups += [(f"height_{h}", _HEIGHT_ROWS + 5 * h, 5) for h in range(12)]
@@ -110,7 +118,8 @@ def row_groups(players: int, boards: int) -> list[tuple[str, int, int]]:
 
 
 class Network(NamedTuple):
-    """Weights of a value network: rows -> hidden -> hidden2 -> one logit, ReLU between. All float32.
+    """Weights of a value network: rows -> hidden -> hidden2 -> one logit, ReLU between. All
+    float32.
 
     Attributes:
         w1: first layer's rows, shape (num_rows, hidden).
@@ -133,7 +142,8 @@ def network_of(tensors: Mapping[str, NDArray[Any]], players: int, boards: int) -
     """A network from named arrays, checked.
 
     Raises:
-        ValueError: an array is missing, has the wrong shape, or holds a number that is not finite; it names the array.
+        ValueError: an array is missing, has the wrong shape, or holds a number that is not finite;
+            it names the array.
     """
     parts = {}
     for name in Network._fields:
@@ -174,7 +184,9 @@ def board_slots(state, k):
 
 @kernel
 def _missing(state, board, b, target, limit):
-    """Cards that the board's discard tops lack to bring building pile b to the target; stops counting at the limit."""
+    """Cards that the board's discard tops lack to bring building pile b to the target; stops
+    counting at the limit.
+    """
     first_pile = state[AT_DISCARDS] + 4 * ((board - BOARD) // BOARD_CELLS) * state[DECK]
     d0 = state[board + DEPTH]
     d1 = state[board + DEPTH + 1]
@@ -207,7 +219,9 @@ def _missing(state, board, b, target, limit):
 
 @kernel
 def chain_missing(state, board):
-    """The fewest cards that a board's discard piles lack to free its stock top: 0 to 11; 0 for a wild, 12 for no top."""
+    """The fewest cards that a board's discard piles lack to free its stock top: 0 to 11; 0 for a
+    wild, 12 for no top.
+    """
     top = state[board + STOCK_TOP]
     if top == 0:
         return 12
@@ -301,7 +315,9 @@ def fill_moving_slots(state, player, slots):
 @kernel
 def fill_own_piles(state, player, slots):
     """Fill the slots of the own board's discard piles."""
-    _pile_slots(state, seen_board(state, player, 0), board_rows(state, 0), board_slots(state, 0), slots)
+    _pile_slots(
+        state, seen_board(state, player, 0), board_rows(state, 0), board_slots(state, 0), slots
+    )
 
 
 @kernel(fastmath=True)
@@ -344,7 +360,9 @@ def upper_layers(net, acc, hidden):
 
 @kernel
 def evaluate_slots(net, slots, acc, hidden):
-    """The mover's probability to win from an ending's slots; acc and hidden are scratch space of shape (hidden,)."""
+    """The mover's probability to win from an ending's slots; acc and hidden are scratch space of
+    shape (hidden,).
+    """
     first_layer(net, slots, acc)
     return sigmoid(upper_layers(net, acc, hidden))
 

@@ -1,6 +1,8 @@
-"""Whole games between compiled agents: the kernel under self-play's evaluation, the arena and in-kernel opponents.
+"""Whole games between compiled agents: the kernel under self-play's evaluation, the arena and
+in-kernel opponents.
 
-A seat's agent is a number: a rule-based kind (see `heuristics`), or NETWORK + k for turn search on the k-th of two networks.
+A seat's agent is a number: a rule-based kind (see `heuristics`), or NETWORK + k for turn search on
+the k-th of two networks.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ NETWORK = 16
 
 @kernel
 def play_part(state, agent, net, work, other_net, other_work, max_nodes, streams, stream):
-    """Let the seat to move play: one action of a rule-based agent, or a network's plan up to the next hidden card.
+    """Let the seat to move play: one action of a rule-based agent, or a network's plan up to the
+    next hidden card.
 
     Returns:
         How many actions were done.
@@ -41,7 +44,19 @@ def play_part(state, agent, net, work, other_net, other_work, max_nodes, streams
 
 @kernel
 def play_games(
-    state, seats, seeds, firsts, net, work, other_net, other_work, max_nodes, streams, winners, reasons, decisions
+    state,
+    seats,
+    seeds,
+    firsts,
+    net,
+    work,
+    other_net,
+    other_work,
+    max_nodes,
+    streams,
+    winners,
+    reasons,
+    decisions,
 ):
     """Play one game for each seed.
 
@@ -50,7 +65,10 @@ def play_games(
         seats: int64 (games, players): each seat's agent.
         seeds: uint64 (games,): each deal's seed; the agents' randomness comes from it too.
         firsts: int64 (games,): the first player, or -1 for the deal's own.
-        net, work, other_net, other_work: the two networks and scratch space.
+        net: the first network.
+        work: its scratch space.
+        other_net: the second network.
+        other_work: its scratch space.
         max_nodes: for the turn search.
         streams: uint64 (1,), scratch.
         winners: int64 (games,), filled with the winning side or -1.
@@ -63,7 +81,15 @@ def play_games(
         n = 0
         while state[REASON] == 0:
             n += play_part(
-                state, seats[g, state[PLAYER]], net, work, other_net, other_work, max_nodes, streams, 0
+                state,
+                seats[g, state[PLAYER]],
+                net,
+                work,
+                other_net,
+                other_work,
+                max_nodes,
+                streams,
+                0,
             )
         winners[g] = state[WINNER]
         reasons[g] = state[REASON]

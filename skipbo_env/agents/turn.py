@@ -1,13 +1,15 @@
-"""Turn search: enumerate how the current part of the turn can end, judge each ending by a network, play towards the best.
+"""Turn search: enumerate how the current part of the turn can end, judge each ending by a network,
+play towards the best.
 
-Nothing hidden is read: the search stops where a stock card would flip or the hand would refill, and judges what stands before
-the hidden card is seen. Positions reached in different orders are searched once; building piles of equal height count as one.
-Every play that it tries goes through the rules' own kernels on a copy.
+Nothing hidden is read: the search stops where a stock card would flip or the hand would refill, and
+judges what stands before the hidden card is seen. Positions reached in different orders are
+searched once; building piles of equal height count as one. Every play that it tries goes through
+the rules' own kernels on a copy.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +88,7 @@ from skipbo_env.engine.moves import (
     _take_discard,
     apply,
     legal_words,
+    nth_action,
     other_board,
     own_board,
     side_stock,
@@ -160,7 +163,9 @@ def new_work(state: State, net: Network, max_nodes: int = MAX_NODES) -> Work:
 
 @kernel
 def _key(state, player):
-    """64 bits that tell the positions of one turn apart: heights as a set, hand, depths of the usable discard piles."""
+    """64 bits that tell the positions of one turn apart: heights as a set, hand, depths of the
+    usable discard piles.
+    """
     heights = np.uint64(0)
     for b in range(4):
         heights += np.uint64(1) << np.uint64(4 * state[HEIGHT + b])
@@ -231,8 +236,10 @@ def _move_to(net, before, after, acc):
 
 @kernel
 def _twin_pile(state, b):
-    """Whether an earlier building pile has the same height, so that plays on pile b are another's."""
-    for earlier in range(b):
+    """Whether an earlier building pile has the same height, so that plays on pile b are
+    another's.
+    """
+    for earlier in range(b):  # noqa: SIM110 - kernels know no generators
         if state[HEIGHT + earlier] == state[HEIGHT + b]:
             return True
     return False
@@ -285,7 +292,8 @@ def _hidden_card(state, stock):
 
 @kernel
 def _add_node(net, work, node, nodes, action):
-    """Do a play in work.state that shows nothing hidden, and make what it leads to a node if it is new.
+    """Do a play in work.state that shows nothing hidden, and make what it leads to a node if it is
+    new.
 
     Returns:
         How many nodes there are.
@@ -322,6 +330,16 @@ def _chain_with(state, board, d, card):
 
 
 @kernel
+def _chosen(value, best, endings, streams, stream, explore):
+    """Whether the latest of so many endings replaces the chosen one: it is better, or a fair draw
+    among all of them says so.
+    """
+    if explore:
+        return stream_below(streams, stream, endings) == 0
+    return value > best
+
+
+@kernel
 def _keep(work, node, action, kind):
     """Remember an ending as the chosen one."""
     _copy(work.ending, work.best)
@@ -337,16 +355,18 @@ def search(state, net, work, max_nodes, streams, stream, explore):
     Args:
         state: the game, not over; it is not changed.
         net: the network.
-        work: scratch space; afterwards work.path holds the actions that lead to the chosen ending, work.best its slots,
-            work.info[0] the number of nodes and work.info[1] the number of endings judged.
+        work: scratch space; afterwards work.path holds the actions that lead to the chosen ending,
+            work.best its slots, work.info[0] the number of nodes and work.info[1] the number of
+            endings judged.
         max_nodes: positions within the turn to look at, at most; 1 to len(work.parents).
         streams: uint64 states of random generators (for `explore`).
         stream: which of them to use.
         explore: 0 for the best ending, 1 for a uniformly random one.
 
     Returns:
-        (value, actions): the value of the chosen ending in [0, 1] and the length of work.path; (value, 1) with a value of
-        -1 where the search found no ending within its nodes (the first legal action is then the path).
+        (value, actions): the value of the chosen ending in [0, 1] and the length of work.path;
+        (value, 1) with a value of -1 where the search found no ending within its nodes (the first
+        legal action is then the path).
     """
     player = state[PLAYER]
     hand = HEADER + HAND_CELLS * player
@@ -371,7 +391,8 @@ def search(state, net, work, max_nodes, streams, stream, explore):
         _restore(work, node)
         words = legal_words(scratch)
         w0, w1, w2, w3 = words
-        # Endings by a discard. The part that they share is done once: the turn is over, and the card leaves the hand.
+        # Endings by a discard. The part that they share is done once: the turn is over, and the
+        # card leaves the hand.
         for target in range(2):
             if target == 0:
                 ends_low = w1 >> np.uint64(A_END - 64) & np.uint64((1 << 52) - 1)
@@ -397,7 +418,11 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                     _copy(work.slots[node], ending)
                     count = scratch[hand + card] - 1
                     _swap(
-                        net, ending, S_HAND + card - 1, _HAND_ROWS + 5 * (card - 1) + min(count, 4), work.acc2
+                        net,
+                        ending,
+                        S_HAND + card - 1,
+                        _HAND_ROWS + 5 * (card - 1) + min(count, 4),
+                        work.acc2,
                     )
                     kind_row = rows + _R_KIND + 5 * (card - 1)
                     kinds = ending[at + B_KIND + card - 1] - kind_row
@@ -420,9 +445,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                         swap_row(net, old_chain, new_chain, work.acc)
                 value = upper_layers(net, work.acc, work.hidden)
                 endings += 1
-                if explore:
-                    value = best + 1.0 if stream_below(streams, stream, endings) == 0 else best - 1.0
-                if value > best:
+                if _chosen(value, best, endings, streams, stream, explore):
                     best = value
                     ending[at + B_CHAIN] = new_chain
                     ending[at + B_PILE + d] = new_pile
@@ -435,9 +458,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
             _copy(work.slots[node], ending)
             value = upper_layers(net, work.accs[node], work.hidden)
             endings += 1
-            if explore:
-                value = best + 1.0 if stream_below(streams, stream, endings) == 0 else best - 1.0
-            if value > best:
+            if _chosen(value, best, endings, streams, stream, explore):
                 best = value
                 _keep(work, node, A_PASS, TURN_OVER)
         # Plays: each ends this part of the turn (flip, refill) or leads to another node.
@@ -497,9 +518,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                         _swap(net, ending, at + B_SIZE, board_rows(scratch, k) + _R_SIZE, work.acc)
                 value = upper_layers(net, work.acc, work.hidden)
                 endings += 1
-                if explore:
-                    value = best + 1.0 if stream_below(streams, stream, endings) == 0 else best - 1.0
-                if value > best:
+                if _chosen(value, best, endings, streams, stream, explore):
                     best = value
                     _keep(work, node, action, kind)
                 _restore(work, node)
@@ -511,7 +530,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
     work.info[0] = nodes
     work.info[1] = endings
     if endings == 0:
-        work.path[0] = np.int64(lowest_bit(w0)) if w0 else 64 + np.int64(lowest_bit(w1))
+        work.path[0] = nth_action(legal_words(state), 0)
         return -1.0, 1
     node = work.info[2]
     length = 1
@@ -527,9 +546,6 @@ def search(state, net, work, max_nodes, streams, stream, explore):
         at -= 1
     if win:
         return 1.0, length
-    if explore:
-        first_layer(net, work.best, work.acc)
-        return sigmoid(upper_layers(net, work.acc, work.hidden)), length
     return sigmoid(best), length
 
 
@@ -537,8 +553,8 @@ def search(state, net, work, max_nodes, streams, stream, explore):
 def fill_ending(state, action, work):
     """Write the slots of the ending that a legal action makes into work.ending, from scratch.
 
-    The search reaches the same slots in small steps; this is the definition that tests hold it to, and what games of other
-    agents are turned into training data by.
+    The search reaches the same slots in small steps; this is the definition that tests hold it to,
+    and what games of other agents are turned into training data by.
 
     Args:
         state: the game before the action; it is not changed.

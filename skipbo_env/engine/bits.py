@@ -1,4 +1,4 @@
-"""Machine instructions that Numba has no name for: on the bits of a word, and between words and array cells.
+"""Machine instructions that Numba has no name for, on the bits of a word and on array cells.
 
 Each is plain LLVM, which turns it into the best that the CPU has. The array ones check no bounds.
 """
@@ -38,7 +38,7 @@ def _cell_pointer(context, builder, array_type, array, index):
 
 @intrinsic
 def positive_cells(typingctx, array, first):
-    """A uint64 whose bit i, for i of 0 to 15, is set where cell first + i of an int32 array is above 0."""
+    """A uint64 whose bit i, 0 to 15, is set where cell first + i of an int32 array is above 0."""
 
     def codegen(context, builder, signature, args):
         row = ir.VectorType(ir.IntType(32), 16)
@@ -52,7 +52,7 @@ def positive_cells(typingctx, array, first):
 
 @intrinsic
 def spread_bits(typingctx, word, array, first):
-    """Write the 64 bits of a uint64, lowest first, into the cells [first, first + 64) of an int8 array."""
+    """Write the bits of a uint64, lowest first, into the cells [first, first + 64), int8."""
 
     def codegen(context, builder, signature, args):
         row = ir.VectorType(ir.IntType(8), 64)
@@ -67,7 +67,7 @@ def spread_bits(typingctx, word, array, first):
 
 @intrinsic(prefer_literal=True)
 def narrow_cells(typingctx, source, first, target, at, n):
-    """Copy n cells (a constant) of an int32 array into an int8 array, from `first` and to `at`; 127 is the most."""
+    """Copy n (a constant) int32 cells from `first` on to int8 cells from `at` on, 127 at most."""
 
     def codegen(context, builder, signature, args):
         lanes = signature.args[4].literal_value

@@ -1,4 +1,4 @@
-"""Shuffle and deal: a fresh game in an array that has its rules. No hands are dealt; the first turn draws."""
+"""Shuffle and deal: a fresh game in an array that has its rules. The first turn draws a hand."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def shuffle(state, start, n):
 
 @kernel
 def lay_out(state, first_player):
-    """Deal the deck that lies in the draw zone: stocks board by board, bottom first, the rest is the draw pile.
+    """Deal the deck that lies in the draw zone: stocks board by board, bottom first, then the rest.
 
     Then the first player's turn begins with its draw.
     """
@@ -103,13 +103,14 @@ def deal(state, seed, first_player):
     for i in range(at, state[AT_DRAW] + state[DECK]):
         state[i] = WILD
     shuffle(state, state[AT_DRAW], state[DECK])
-    chosen = below(state, np.int64(state[PLAYERS]))  # drawn always, so that the deal does not depend on the setting
+    # Drawn always, so that the deal does not depend on the setting.
+    chosen = below(state, np.int64(state[PLAYERS]))
     lay_out(state, first_player if first_player >= 0 else chosen)
 
 
 @kernel
 def deal_cards(state, cards, first_player, seed):
-    """Deal the given deck: stocks board by board from bottom to top, then the draw pile in drawing order.
+    """Deal the given deck: stocks board by board, bottom first, then the draw pile in its order.
 
     Args:
         state: an array with its rules.
@@ -122,5 +123,3 @@ def deal_cards(state, cards, first_player, seed):
     for i in range(state[DECK]):
         state[state[AT_DRAW] + i] = cards[i]
     lay_out(state, first_player)
-
-

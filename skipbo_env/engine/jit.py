@@ -1,7 +1,8 @@
 """`kernel`: Numba's njit with this project's options and a compile cache that cannot go stale.
 
-Numba's own cache looks at one file only: a kernel that calls a kernel of another, edited file would keep running the old
-code. So the cache's folder is named by a hash of every source in the package, Numba's version and the CPU.
+Numba's own cache looks at one file only: a kernel that calls a kernel of another, edited file would
+keep running the old code. So the cache's folder is named by a hash of every source in the package,
+Numba's version and the CPU.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def source_hash(package: Path = _PACKAGE) -> str:
-    """Hash of all that decides compiled code: the package's sources, Numba's version, the CPU and its features."""
+    """Hash of all that decides compiled code: sources, Numba's version, the CPU's features."""
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         if b"engine.jit import" in (text := path.read_bytes()) or path.parent.name == "engine":
@@ -36,10 +37,13 @@ def source_hash(package: Path = _PACKAGE) -> str:
 
 
 def cache_directory() -> Path:
-    """Where compiled kernels lie: SKIPBO_CACHE_DIR, or the user's cache folder, or a temporary one."""
+    """Where kernels are kept: SKIPBO_CACHE_DIR, the user's cache folder, or a temporary one."""
     setting = os.environ.get("SKIPBO_CACHE_DIR")
     base = Path(setting) if setting else user_cache_path("skipbo_env", appauthor=False)
-    for root in (base, Path(tempfile.gettempdir()) / f"skipbo_env-{os.environ.get('USER', 'cache')}"):
+    for root in (
+        base,
+        Path(tempfile.gettempdir()) / f"skipbo_env-{os.environ.get('USER', 'cache')}",
+    ):
         folder = root / source_hash()
         try:
             is_new = not folder.exists()
@@ -59,20 +63,24 @@ _CACHE = cache_directory()
 def kernel(function: _Kernel | None = None, *, allocates: bool = False, **options: Any) -> Any:
     """Compile a function with njit: no GIL, cached, NumPy's error model, and no reference counts.
 
-    Numba counts references to every array that a kernel is given, with atomic instructions: two thirds of the time of a
-    game step. A kernel that makes no arrays needs none of it, so the counting (Numba's NRT) is off here.
+    Numba counts references to every array that a kernel is given, with atomic instructions: two
+    thirds of the time of a game step. A kernel that makes no arrays needs none of it, so the
+    counting (Numba's NRT) is off here.
 
     Args:
         function: what to compile.
-        allocates: whether it makes arrays or lists of its own (np.zeros, copies); without this Numba refuses those.
+        allocates: whether it makes arrays or lists of its own (np.zeros, copies); without this
+            Numba refuses those.
         options: for njit (fastmath, inline).
     """
 
     def decorate(python: _Kernel) -> _Kernel:
-        dispatcher = numba.njit(nogil=True, error_model="numpy", _nrt=allocates, **options)(python)
+        # All said outright: the rest is taken over from whichever kernel is compiled around it.
+        settings = {"forceinline": False, "fastmath": False, **options}
+        dispatcher = numba.njit(nogil=True, error_model="numpy", _nrt=allocates, **settings)(python)
         if config.DISABLE_JIT:
             return python
-        # The folder is read when caching is switched on; restoring it leaves other people's kernels alone.
+        # The folder is read when caching is switched on; put it back for the kernels of others.
         before = config.CACHE_DIR
         config.CACHE_DIR = str(_CACHE)
         try:
@@ -82,3 +90,8 @@ def kernel(function: _Kernel | None = None, *, allocates: bool = False, **option
         return cast(_Kernel, dispatcher)
 
     return decorate(function) if function is not None else decorate
+
+
+def inlined(function: _Kernel) -> Any:
+    """`kernel` for small functions on hot paths: their code is put into every caller."""
+    return kernel(function, forceinline=True)

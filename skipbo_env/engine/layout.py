@@ -1,11 +1,11 @@
 """Where everything lies in a game's array: the BOARD table.
 
-One game is one C-contiguous int32 array. Its first HEADER cells have fixed places; the zones behind them start where the
-AT_ cells say, because their sizes go by the rules.
+One game is one C-contiguous int32 array. Its first HEADER cells have fixed places; the zones behind
+them start where the AT_ cells say, because their sizes go by the rules.
 
     cell          name             holds
-    0..17         PLAYERS..        the rules as numbers (draw_per_turn 0: fill the hand; flags 0 or 1)
-    18            SCRIPT_FAULT     1 after a scripted reshuffle that was no permutation of the completed cards
+    0..17         PLAYERS..        the rules as numbers (draw_per_turn 0: fill it; flags 0 or 1)
+    18            SCRIPT_FAULT     1 after a scripted reshuffle that was none of the completed cards
     20..24        AT_..            first cell of the zones below
     28            PLAYER           seat to move
     29            FIRST_PLAYER     seat that moved first
@@ -13,7 +13,7 @@ AT_ cells say, because their sizes go by the rules.
     31            TURNS            turns ended by a discard or a pass
     32            REASON           0 running, 1 stock_empty, 2 stalemate, 3 turn_limit
     33            WINNER           side that won, -1 for none
-    34, 35        DRAW_LO, DRAW_HI the draw pile is cells AT_DRAW + [DRAW_LO, DRAW_HI), next card first
+    34, 35        DRAW_LO, DRAW_HI the draw pile is AT_DRAW + [DRAW_LO, DRAW_HI), next card first
     36            COMPLETED_SIZE   cards in the completed piles
     37            RESHUFFLES       reshuffles so far
     38, 39        RNG_LO, RNG_HI   the random generator's 64 bits
@@ -22,14 +22,16 @@ AT_ cells say, because their sizes go by the rules.
     48..61        COMPLETED        cards in the completed piles by kind (index 1 to 13)
     62..75        RESHUFFLED       what went into the last reshuffle, by kind
     76..89        DISCARDED        cards on all discard piles by kind
-    90..149       BOARD            ten cells a board: stock size, stock top, four depths, four tops (0: no card)
+    90..149       BOARD            ten cells a board: stock size, stock top, the depths of the four
+                                   discard piles, their tops (0: no card)
     AT_HANDS      14 a player      hand size, then cards by kind 1 to 13
     AT_SEEN       14 a player      bookkeeping since the last reshuffle, see `moves.reshuffle`
     AT_STOCKS     STOCK_SIZE each  each board's stock, bottom to top
     AT_DRAW       DECK             the draw pile
     AT_DISCARDS   DECK each        each board's four discard piles, bottom to top
 
-Cards are 1 to 12 and 13 for a wild. A board is a stock with its four discard piles: one a player, two a team.
+Cards are 1 to 12 and 13 for a wild. A board is a stock with its four discard piles: one a player,
+two a team.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rules in motion: legal actions, playing, discarding, drawing, reshuffling, the end of a game.
 
-Every environment, agent, search, replay and HTTP answer goes through these kernels. Action ids are those of
-`skipbo_env.actions`. `docs/rules.md` has the rules in words.
+Every environment, agent, search, replay and HTTP answer goes through these kernels. Action ids are
+those of `skipbo_env.actions`. `docs/rules.md` has the rules in words.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from skipbo_env.engine.bits import lowest_bit, popcount, positive_cells, spread_bits
-from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.jit import inlined, kernel
 from skipbo_env.engine.layout import (
     ACTIONS,
     AT_DISCARDS,
@@ -71,7 +71,7 @@ _WILDS = np.uint64(15 << 48)
 _ONE_PILE = np.uint64(sum(1 << 4 * k for k in range(13)))
 
 
-@kernel
+@inlined
 def own_board(state, player):
     """First header cell of the board that is the player's own."""
     teams = state[TEAMS]
@@ -80,14 +80,14 @@ def own_board(state, player):
     return BOARD + BOARD_CELLS * ((player // teams) % 2 * teams + player % teams)
 
 
-@kernel
+@inlined
 def other_board(state, player):
     """First header cell of the other board of the player's team (teams only)."""
     teams = state[TEAMS]
     return BOARD + BOARD_CELLS * ((player // teams + 1) % 2 * teams + player % teams)
 
 
-@kernel
+@inlined
 def _wanted(state):
     """52 bits: bit 4(card - 1) + b is set where building pile b takes the card."""
     bits = _WILDS
@@ -96,13 +96,13 @@ def _wanted(state):
     return bits
 
 
-@kernel
+@inlined
 def _fits(wanted, card):
     """Four bits: the building piles that take the card; none for card 0."""
     return (wanted << np.uint64(4) >> np.uint64(4 * card)) & np.uint64(15)
 
 
-@kernel
+@inlined
 def _held(state, hand):
     """52 bits: the four bits from 4(card - 1) on are set where the hand holds the card."""
     bits = positive_cells(state, hand + 1) & np.uint64(0x1FFF)
@@ -113,7 +113,7 @@ def _held(state, hand):
     return bits * np.uint64(15)
 
 
-@kernel
+@inlined
 def _discard_plays(state, wanted, board):
     """16 bits: bit 4d + b is set where the top of discard pile d fits building pile b."""
     bits = np.uint64(0)
@@ -122,9 +122,9 @@ def _discard_plays(state, wanted, board):
     return bits
 
 
-@kernel
+@inlined
 def _in_order(state, board):
-    """52 bits: bit 4(card - 1) + d is set where the card on discard pile d of the board keeps the order."""
+    """52 bits: bit 4(card - 1) + d is set where the card on the board's pile d keeps the order."""
     bits = _ALL
     for d in range(4):
         top = state[board + TOP + d]
@@ -134,12 +134,13 @@ def _in_order(state, board):
     return bits
 
 
-@kernel
+@inlined
 def legal_words(state):
     """The legal actions of the seat to move as a set of bits.
 
     Returns:
-        Four uint64: bit i of word w stands for action 64w + i. All are 0 exactly when the game is over.
+        Four uint64: bit i of word w stands for action 64w + i. All are 0 exactly when the game is
+        over.
     """
     w0 = w1 = w2 = w3 = np.uint64(0)
     if state[REASON]:
@@ -209,9 +210,9 @@ def legal_actions(state, ids):
     return n
 
 
-@kernel
+@inlined
 def write_mask(words, mask):
-    """Spread the bits of `legal_words` over an int8 mask, shape (ACTIONS,), which must be 125, 145 or 197."""
+    """Spread the bits of `legal_words` over an int8 mask of 125, 145 or 197 cells."""
     w0, w1, w2, w3 = words
     # 64 cells at a time; the last write ends with the mask and overlaps the one before.
     spread_bits(w0, mask, 0)
@@ -228,25 +229,25 @@ def write_mask(words, mask):
 
 @kernel
 def legal_mask(state, mask):
-    """Write the int8 mask of legal actions of the seat to move, shape (ACTIONS,); zeros when the game is over."""
+    """Write the mask of the seat to move, int8 (ACTIONS,); zeros when the game is over."""
     write_mask(legal_words(state), mask)
 
 
-@kernel
+@inlined
 def count_words(words):
     """How many actions the bits of `legal_words` hold."""
     w0, w1, w2, w3 = words
     return np.int64(popcount(w0) + popcount(w1) + popcount(w2) + popcount(w3))
 
 
-@kernel
+@inlined
 def nth_action(words, k):
     """The k-th (from 0) action of the bits of `legal_words`, in ascending order."""
     first = 0
     for word in words:
         n = np.int64(popcount(word))
         if k < n:
-            # Halve the stretch that holds the bit, without branches, which no CPU could predict here.
+            # Halve the stretch that holds the bit, without branches: no CPU could predict them.
             left = np.uint64(k)
             place = np.uint64(0)
             for half in (32, 16, 8, 4, 2, 1):
@@ -276,9 +277,10 @@ def is_legal(state, action):
 def reshuffle(state, script):
     """Make the completed piles the draw pile: in the script's order if one is given, else shuffled.
 
-    From here on the SEEN zone counts, for each player, the cards of this reshuffle that the player has surely seen (index
-    1 to 13): its own draws, and what others play whose hand holds nothing older. Index 0 is how many cards of the
-    player's hand may be older. Positions use it to keep the pools of draw pile and stocks apart.
+    From here on the SEEN zone counts, for each player, the cards of this reshuffle that the player
+    has surely seen (index 1 to 13): its own draws, and what others play whose hand holds nothing
+    older. Index 0 is how many cards of the player's hand may be older. Positions use it to keep the
+    pools of draw pile and stocks apart.
 
     Args:
         state: the game; the draw pile is empty.
@@ -326,7 +328,7 @@ def reshuffle(state, script):
             state[seen + card] = 0
 
 
-@kernel
+@inlined
 def _draw(state, player, n, script):
     """Draw up to n cards, one by one, reshuffling when one is needed and the draw pile is empty."""
     hand = HEADER + HAND_CELLS * player
@@ -347,7 +349,7 @@ def _draw(state, player, n, script):
             state[state[AT_SEEN] + HAND_CELLS * player + card] += 1
 
 
-@kernel
+@inlined
 def _leave_hand(state, player, card):
     """Take a card out of a hand; after a reshuffle, note what the others learn from it."""
     hand = HEADER + HAND_CELLS * player
@@ -363,7 +365,7 @@ def _leave_hand(state, player, card):
             state[own] = state[hand]
 
 
-@kernel
+@inlined
 def _begin_turn(state, script):
     player = state[PLAYER]
     in_hand = state[HEADER + HAND_CELLS * player]
@@ -381,7 +383,7 @@ def begin_turn(state):
     _begin_turn(state, state[:0])
 
 
-@kernel
+@inlined
 def _end_turn(state, script):
     state[TURNS] += 1
     if state[PASSES] == state[PLAYERS]:
@@ -396,7 +398,7 @@ def _end_turn(state, script):
         _begin_turn(state, script)
 
 
-@kernel
+@inlined
 def side_stock(state, side):
     """Cards left in all stocks of a side."""
     left = 0
@@ -420,7 +422,7 @@ def _fewest_stock(state):
     return best
 
 
-@kernel
+@inlined
 def _take_stock(state, board):
     b = (board - BOARD) // BOARD_CELLS
     card = state[board + STOCK_TOP]
@@ -432,7 +434,7 @@ def _take_stock(state, board):
     return card
 
 
-@kernel
+@inlined
 def _take_discard(state, board, d):
     pile = state[AT_DISCARDS] + (4 * ((board - BOARD) // BOARD_CELLS) + d) * state[DECK]
     card = state[board + TOP + d]
@@ -443,7 +445,7 @@ def _take_discard(state, board, d):
     return card
 
 
-@kernel
+@inlined
 def _put_discard(state, board, d, card):
     pile = state[AT_DISCARDS] + (4 * ((board - BOARD) // BOARD_CELLS) + d) * state[DECK]
     depth = state[board + DEPTH + d]
@@ -453,7 +455,7 @@ def _put_discard(state, board, d, card):
     state[DISCARDED + card] += 1
 
 
-@kernel
+@inlined
 def _build(state, b, card):
     """Lay a card on a building pile and set the pile aside when it is full."""
     height = state[HEIGHT + b]
@@ -471,7 +473,7 @@ def _build(state, b, card):
     state[WILD_BITS + b] = 0
 
 
-@kernel
+@inlined
 def apply_scripted(state, action, script):
     """Do a legal action; a reshuffle in it takes the script's order (see `reshuffle`).
 
@@ -520,13 +522,13 @@ def apply_scripted(state, action, script):
         _draw(state, player, np.int64(state[HAND_SIZE]), script)
 
 
-@kernel
+@inlined
 def apply(state, action):
     """Do a legal action. The caller has checked it (`is_legal`, or a mask)."""
     apply_scripted(state, action, state[:0])
 
 
-@kernel
+@inlined
 def winning_points(state):
     """The winner's points: 25, and 5 for each card in every opposing stock."""
     points = 25

@@ -1,14 +1,15 @@
 """What one seat may see, as numbers: the OBSERVATION tables.
 
-Two forms, both from the observer's side: its own board comes first, then in a team the partner's board, then the boards of
-the seats that follow (in teams each with its partner's board). Seats count from the observer, who is 0.
+Two forms, both from the observer's side: its own board comes first, then in a team the partner's
+board, then the boards of the seats that follow (in teams each with its partner's board). Seats
+count from the observer, who is 0.
 
 "cards" (int8; one number a public zone; numbers saturate at 127):
 
     name          numbers            holds
     height        4                  height of each building pile
     hand          13                 own cards by kind: 1 to 12, wild
-    board_k       10 each board      stock top (0: none), stock size, four discard tops (0: none), four depths
+    board_k       10 a board         stock top, stock size, four discard tops (0: no card), depths
     hand_size     1 each seat        cards in each hand
     draw_size     2                  cards in the draw pile up to 127, and those beyond
     completed     13                 cards in the completed piles by kind
@@ -20,17 +21,19 @@ the seats that follow (in teams each with its partner's board). Seats count from
     name          numbers            holds
     height        4 x 12             height of each building pile, one-hot
     hand          13 x 4             own cards by kind: at least 1, 2, 3, 4
-    board_k       230 each board     stock top one-hot (13; none: zeros), stock size / 40, four piles x top four cards one-hot
-                                     (4 x 4 x 13, top first), four depths / 20 (saturating), and how many cards each building
-                                     pile lacks until the stock top fits (4, / 12)
+    board_k       230 a board        stock top one-hot (13; zeros for none), stock size / 40, four
+                                     discard piles x top four cards one-hot (4 x 4 x 13, top
+                                     first), four depths / 20 (at most 1), and how many cards each
+                                     building pile lacks until the stock top fits (4, / 12)
     hand_size     1 each seat        cards in each hand / 20
     draw_size     1                  cards in the draw pile / deck
-    completed     13                 cards in the completed piles by kind / cards of that kind in the deck
-    unseen        13                 cards by kind that the observer has not seen / cards of that kind in the deck
+    completed     13                 cards in the completed piles by kind / those in the deck
+    unseen        13                 cards not seen by the observer, by kind / those in the deck
     mover         1 each seat        seat to move, one-hot
     passes        1                  passes in a row / players
 
-Nothing hidden is read: neither another hand, nor a stock below its top, nor the draw pile's order, nor the generator.
+Nothing hidden is read: neither another hand, nor a stock below its top, nor the draw pile's order,
+nor the generator.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from __future__ import annotations
 import numpy as np
 
 from skipbo_env.engine.bits import narrow_cells, popcount
-from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.jit import inlined, kernel
 from skipbo_env.engine.layout import (
     AT_DISCARDS,
     BOARD,
@@ -84,8 +87,16 @@ def cards_slices(rules: Rules) -> dict[str, slice]:
     """Named places in the "cards" observation."""
     boards = [(f"board_{k}", BOARD_CARDS) for k in range(rules.boards)]
     return _slices(
-        [("height", 4), ("hand", 13), *boards, ("hand_size", rules.players), ("draw_size", 2)]
-        + [("completed", 13), ("mover", 1), ("passes", 1)]
+        [
+            ("height", 4),
+            ("hand", 13),
+            *boards,
+            ("hand_size", rules.players),
+            ("draw_size", 2),
+            ("completed", 13),
+            ("mover", 1),
+            ("passes", 1),
+        ]
     )
 
 
@@ -93,8 +104,17 @@ def features_slices(rules: Rules) -> dict[str, slice]:
     """Named places in the "features" observation."""
     boards = [(f"board_{k}", BOARD_FEATURES) for k in range(rules.boards)]
     return _slices(
-        [("height", 48), ("hand", 52), *boards, ("hand_size", rules.players), ("draw_size", 1)]
-        + [("completed", 13), ("unseen", 13), ("mover", rules.players), ("passes", 1)]
+        [
+            ("height", 48),
+            ("hand", 52),
+            *boards,
+            ("hand_size", rules.players),
+            ("draw_size", 1),
+            ("completed", 13),
+            ("unseen", 13),
+            ("mover", rules.players),
+            ("passes", 1),
+        ]
     )
 
 
@@ -103,9 +123,9 @@ def observation_size(rules: Rules, kind: str) -> int:
     return (cards_slices if kind == "cards" else features_slices)(rules)["passes"].stop
 
 
-@kernel
+@inlined
 def seen_board(state, player, k):
-    """First header cell of the k-th board as the player counts them (own, partner's, then those that follow)."""
+    """First header cell of the k-th board as the player counts them, the own one first."""
     if state[BOARDS] == state[PLAYERS] and state[SIDES] == state[PLAYERS]:
         seat = player + k
         if seat >= state[PLAYERS]:
@@ -115,7 +135,7 @@ def seen_board(state, player, k):
     return own_board(state, seat) if k % 2 == 0 else other_board(state, seat)
 
 
-@kernel
+@inlined
 def observe_cards(state, player, out):
     """Write the "cards" observation of a seat; out is int8 of shape (observation_size,)."""
     narrow_cells(state, HEIGHT, out, 0, 4)
@@ -144,9 +164,12 @@ def observe_cards(state, player, out):
     out[at + 14] = state[PASSES]
 
 
-@kernel
+@inlined
 def unseen_counts(state, player, out):
-    """Count by kind (index 1 to 13) the cards that a seat has not seen: other hands, draw pile, stocks below their tops."""
+    """Count by kind (index 1 to 13) the cards that a seat has not seen.
+
+    They lie in the other hands, in the draw pile and in the stocks below their tops.
+    """
     hand = HEADER + HAND_CELLS * player
     for card in range(1, WILD + 1):
         total = state[COPIES] if card < WILD else state[WILDS]
@@ -164,9 +187,9 @@ def unseen_counts(state, player, out):
             out[top] -= 1
 
 
-@kernel
+@inlined
 def lacking(height, card):
-    """How many cards a building pile of this height lacks until the card fits: 0 to 11; 0 for a wild, 12 for no card."""
+    """How many cards a building pile lacks until the card fits; 0 for a wild, 12 for no card."""
     if card == WILD:
         return 0
     if card == 0:
@@ -203,7 +226,7 @@ def observe_features(state, player, counts, out):
             depth = state[board + DEPTH + d]
             pile = state[AT_DISCARDS] + (4 * index + d) * state[DECK] + depth - 1
             for i in range(4):
-                # Without a branch: what there is no card for goes to a cell that is written over below.
+                # Without a branch: where there is no card, a cell written over below is hit.
                 cell = at + 13 + 52 * d + 13 * i + state[pile - i]
                 out[cell if i < depth else at + 13] = one
             out[at + 222 + d] = min(depth, 20) / np.float32(20.0)

@@ -1,16 +1,17 @@
 """What an action pays every seat, for the environments.
 
-    win      at the end +1 to each seat of the winning side and -1 / (sides - 1) to every other seat; 0 for a draw
-    shaped   "win", and for each stock card played weight / stock size to each seat of the side that played it and minus its
-             share, / (sides - 1), to every other seat
+    win      at the end +1 to each seat of the winning side, -1 / (sides - 1) to every other seat
+    shaped   "win", and for each stock card played weight / stock size to each seat of the side
+             that played it and minus its share, / (sides - 1), to every other seat
     score    at the end the winner's match points / 100, and minus its share to every other seat
 
-With equal sides every payment sums to zero over the table. Stalemates without a winner and games cut off pay nothing.
+With equal sides every payment sums to zero over the table. Stalemates without a winner and games
+cut off pay nothing.
 """
 
 from __future__ import annotations
 
-from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.jit import inlined, kernel
 from skipbo_env.engine.layout import PLAYER, PLAYERS, REASON, SIDES, STOCK_SIZE, WINNER
 from skipbo_env.engine.moves import (
     A_DISCARD2,
@@ -25,7 +26,7 @@ WIN, SHAPED, SCORE = range(3)
 REWARDS = ("win", "shaped", "score")
 
 
-@kernel
+@inlined
 def pay(state, side, gain, row):
     """Add the gain to each seat of the side, and minus its share to every other seat."""
     sides = state[SIDES]
@@ -34,7 +35,7 @@ def pay(state, side, gain, row):
         row[seat] += gain if seat % sides == side else -loss
 
 
-@kernel
+@inlined
 def act(state, action, reward, weight, row):
     """Do a legal action and add what it pays.
 
@@ -59,8 +60,8 @@ def act_checked(state, action, reward, weight, row):
     """Do an action if it is legal; the row is set to what it pays.
 
     Returns:
-        The seat to move, with 256 added when the game is over and 512 when the row is not all zero; -1 for an illegal
-        action, which changes nothing.
+        The seat to move, with 256 added when the game is over and 512 when the row is not all zero;
+        -1 for an illegal action, which changes nothing.
     """
     if not is_legal(state, action):
         return -1

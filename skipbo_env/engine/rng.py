@@ -1,4 +1,4 @@
-"""SplitMix64, its state inside the game's array, so that a copy of the array replays the same cards.
+"""SplitMix64, its state inside the game's array: a copy of the array replays the same cards.
 
 Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.jit import inlined, kernel
 from skipbo_env.engine.layout import RNG_HI, RNG_LO
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -17,15 +17,15 @@ _LOW = np.uint64(0xFFFFFFFF)
 _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 
-@kernel
+@inlined
 def mix64(z):
-    """SplitMix64's finaliser: a bijection of 64 bits in which every input bit moves every output bit."""
+    """SplitMix64's finaliser: a bijection in which every input bit moves every output bit."""
     z = (z ^ (z >> _30)) * _MIX1
     z = (z ^ (z >> _27)) * _MIX2
     return z ^ (z >> _31)
 
 
-@kernel
+@inlined
 def set_seed(state, seed):
     """Start the array's generator from a 64-bit seed."""
     mixed = mix64(np.uint64(seed) + _GAMMA)
@@ -33,7 +33,7 @@ def set_seed(state, seed):
     state[RNG_HI] = np.int32(np.uint32(mixed >> _32))
 
 
-@kernel
+@inlined
 def next_u64(state):
     """The next 64 random bits of the array's generator."""
     x = (np.uint64(np.uint32(state[RNG_HI])) << _32) | np.uint64(np.uint32(state[RNG_LO]))
@@ -43,9 +43,9 @@ def next_u64(state):
     return mix64(x)
 
 
-@kernel
+@inlined
 def below(state, n):
-    """A uniform number in [0, n), n at most 2**32 - 1, without modulo bias (Lemire, ACM TOMACS 2019)."""
+    """A uniform number in [0, n), n below 2**32, without bias (Lemire, ACM TOMACS 2019)."""
     bound = np.uint64(n)
     product = (next_u64(state) >> _32) * bound
     low = product & _LOW
@@ -57,16 +57,16 @@ def below(state, n):
     return np.int64(product >> _32)
 
 
-@kernel
+@inlined
 def stream_u64(streams, i):
-    """The next 64 random bits of generator i in an array of uint64 states (one an environment or agent)."""
+    """The next 64 random bits of generator i in an array of uint64 states."""
     streams[i] = streams[i] + _GAMMA
     return mix64(streams[i])
 
 
-@kernel
+@inlined
 def stream_below(streams, i, n):
-    """A uniform number in [0, n) from generator i; the bias, under n / 2**32, is left in for speed."""
+    """A uniform number in [0, n) from generator i; a bias under n / 2**32 is left in for speed."""
     return np.int64(((stream_u64(streams, i) >> _32) * np.uint64(n)) >> _32)
 
 

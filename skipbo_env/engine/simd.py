@@ -1,7 +1,9 @@
-"""One hand-vectorised kernel: the layers of a small network above its first, the hottest loop of the project.
+"""One hand-vectorised kernel: the layers of a small network above its first, the hottest loop of
+the project.
 
-Numba's automatic vectorisation keeps the running sums of a matrix-vector product in memory; written here in LLVM's vector
-types they stay in registers, which is about five times as fast. LLVM fits the 16-wide vectors to whatever the CPU has.
+Numba's automatic vectorisation keeps the running sums of a matrix-vector product in memory; written
+here in LLVM's vector types they stay in registers, which is about five times as fast. LLVM fits the
+16-wide vectors to whatever the CPU has.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from numba.extending import intrinsic
 
 LANES = 16
 BLOCK = 2 * LANES  # outputs at a time, so that each input is loaded once for both vectors
-_STEPS = 4  # inputs at a time, each with sums of its own, so that one addition need not wait for the last
+# Inputs at a time, each with sums of its own, so that one addition need not wait for the last.
+_STEPS = 4
 
 
 @intrinsic
@@ -21,6 +24,7 @@ def dense_head(typingctx, acc, hidden, w2, b2, w3):
     """sum_j w3[j] * relu(b2[j] + sum_i relu(acc[i]) * w2[i, j]) as float32.
 
     Args:
+        typingctx: Numba's; callers leave it out.
         acc: float32, shape (n,), n a multiple of 16.
         hidden: scratch space, float32, shape (n,).
         w2: float32, shape (n, m), C-contiguous, m a multiple of 32.

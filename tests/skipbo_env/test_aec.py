@@ -1,4 +1,4 @@
-"""The PettingZoo environment: PettingZoo's own tests, and the faults that people met in environments of this kind."""
+"""The PettingZoo environment: PettingZoo's own tests, and the faults of others of its kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pettingzoo
 import pytest
-from pettingzoo.test import api_test, seed_test
+from pettingzoo.test import api_test, render_test, seed_test
 
 from skipbo_env import IllegalAction, skipbo_v0
 from skipbo_env.engine import layout
@@ -30,6 +30,10 @@ SHORT = Rules(stock_size=3)
 def first_legal(observation: dict[str, Any]) -> int:
     """Stock plays come first in the table, discards last: a policy that ends games."""
     return int(observation["action_mask"].argmax())
+
+
+def pickled(env: Any) -> Any:
+    return pickle.loads(pickle.dumps(env))  # noqa: S301 - our own
 
 
 def play(env: Any, choose: Any = first_legal, most: int = 10_000) -> dict[str, float]:
@@ -81,6 +85,18 @@ def test_examples_in_the_docstrings_run() -> None:
         assert not result.failed
 
 
+def test_rendering(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("PIL")
+    render_test(lambda render_mode=None: skipbo_v0.env(render_mode=render_mode))
+    assert "player 0" in capsys.readouterr().out
+
+
+def test_rendering_without_a_mode_warns() -> None:
+    env = raw(seed=1)
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert env.render() is None
+
+
 def test_metadata_and_names() -> None:
     env = skipbo_v0.env(players=3)
     assert env.metadata["name"] == "skipbo_v0"
@@ -89,9 +105,15 @@ def test_metadata_and_names() -> None:
     assert env.action_space("player_0") is env.action_space("player_0")
     assert env.observation_space("player_1") is env.observation_space("player_1")
     assert not hasattr(skipbo_v0, "parallel_env")
+    for observation, numbers in (("features", 592), ("cards", 56)):  # as the manual says
+        space = skipbo_v0.env(observation=observation).observation_space("player_0")
+        assert space["observation"].shape == (numbers,)
+        assert space["action_mask"].shape == (125,)
 
 
-@pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="PettingZoo before 1.27 has no registry")
+@pytest.mark.skipif(
+    not hasattr(pettingzoo, "make"), reason="PettingZoo before 1.27 has no registry"
+)
 def test_registry() -> None:
     env = pettingzoo.make("aec", "skipbo/skipbo-v0", players=3)
     env.reset(seed=1)
@@ -163,11 +185,16 @@ def test_observations_say_what_the_position_says(kwargs: dict[str, Any]) -> None
             tops = [numbers[pile[-1]] if pile else 0 for pile in board["discards"]]
             depths = [len(pile) for pile in board["discards"]]
             assert seen.tolist() == [top, board["stock_size"], *tops, *depths]
-            sizes = [position["players"][(seat + k) % rules.players]["hand_size"] for k in range(rules.players)]
+            sizes = [
+                position["players"][(seat + k) % rules.players]["hand_size"]
+                for k in range(rules.players)
+            ]
             assert cards[cards_at["hand_size"]].tolist() == sizes
             assert cards[cards_at["draw_size"]].astype(int).sum() == position["draw_size"]
             unseen = features[features_at["unseen"]] * ([rules.copies] * 12 + [rules.wilds])
-            hidden = sum(b["stock_size"] - 1 for b in boards if b["stock_size"]) + position["draw_size"]
+            hidden = (
+                sum(b["stock_size"] - 1 for b in boards if b["stock_size"]) + position["draw_size"]
+            )
             assert round(float(unseen.sum())) == hidden + sum(sizes[1:])
             mover = (int(cards_env.game.player) - seat) % rules.players
             assert cards[cards_at["mover"]].tolist() == [mover]
@@ -190,7 +217,9 @@ def test_stored_observations_stay_as_they_are() -> None:
 @pytest.mark.parametrize("make", [skipbo_v0.env, skipbo_v0.raw_env], ids=["env", "raw_env"])
 @pytest.mark.parametrize("reward", ["win", "shaped", "score"])
 @pytest.mark.parametrize(
-    "rules", [SHORT, Rules(players=3, stock_size=3), Rules(players=4, teams=2, stock_size=2)], ids=str
+    "rules",
+    [SHORT, Rules(players=3, stock_size=3), Rules(players=4, teams=2, stock_size=2)],
+    ids=str,
 )
 def test_final_rewards_reach_winner_and_losers(rules: Rules, reward: str, make: Any) -> None:
     seen_sides = set()
@@ -326,6 +355,8 @@ def test_the_wrapped_environment_ends_on_an_illegal_action() -> None:
     while env.agents:
         assert not env.last()[0]["action_mask"].any()
         env.step(None)
+    assert env.legal_actions() == []
+    assert not any(env.observe(name)["action_mask"].any() for name in env.possible_agents)
     env.reset()
     assert not any(env.terminations.values())
 
@@ -339,7 +370,7 @@ def test_numpy_actions() -> None:
 
 
 @pytest.mark.parametrize("make", [skipbo_v0.env, skipbo_v0.raw_env], ids=["env", "raw_env"])
-@pytest.mark.parametrize("how", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("how", [copy.deepcopy, pickled])
 def test_copies_keep_the_game_in_progress(make: Any, how: Any) -> None:
     env = make(players=3, rules="short", reward="shaped")
     env.reset(seed=9)

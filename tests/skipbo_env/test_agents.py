@@ -1,4 +1,5 @@
-"""Agents: rule-based choices are legal under every rule, turn search is what an exhaustive search says and sees nothing hidden,
+"""Agents: rule-based choices are legal under every rule, turn search is what an exhaustive search
+says and sees nothing hidden,
 damaged models are refused."""
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ def exhaustive(
 
 @pytest.mark.parametrize("rules", TABLES, ids=IDS)
 def test_turn_search_finds_the_best_of_all_endings(rules: Rules) -> None:
-    """Merged orders, equal building piles and the step-by-step first layer change nothing in what is found."""
+    """Merged orders, equal building piles and the step-by-step first layer change nothing in what
+    is found.
+    """
     network = random_network(rules)
     work, other = (new_work(Game(rules, seed=0).state, network) for _ in range(2))
     checked = 0
@@ -131,6 +134,27 @@ def test_turn_search_finds_the_best_of_all_endings(rules: Rules) -> None:
         if value < 1.0:
             assert np.array_equal(work.best, other.ending)
     assert checked >= 10
+
+
+def test_random_endings_are_legal_and_all_reached() -> None:
+    """Exploration picks any ending, each as likely as another, and its plan is legal."""
+    rules = Rules()
+    network = random_network(rules)
+    game = Game(rules, seed=5)
+    work = new_work(game.state, network)
+    streams = np.ones(1, np.uint64)
+    counts: dict[tuple[int, ...], int] = {}
+    for _ in range(3000):
+        _, length = search(game.state, network, work, MAX_NODES, streams, 0, 1)
+        plan = tuple(work.path[:length].tolist())
+        counts[plan] = counts.get(plan, 0) + 1
+    for plan in counts:
+        after = game.clone()
+        for action in plan:
+            after.apply(action)
+    assert len(counts) == work.info[1]
+    expected = 3000 / len(counts)
+    assert sum((n - expected) ** 2 / expected for n in counts.values()) < 3 * len(counts)
 
 
 def test_turn_search_is_bounded() -> None:

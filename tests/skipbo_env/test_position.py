@@ -567,7 +567,7 @@ def test_mutated_positions_are_refused_or_sound(data: st.DataObject) -> None:
         for key in path[:-1]:
             at = at[key]
         if data.draw(st.booleans()):
-            at[path[-1]] = data.draw(SCRAPS)
+            at[path[-1]] = copy.deepcopy(data.draw(SCRAPS))
         elif isinstance(at, dict):
             del at[path[-1]]
         else:

@@ -1,0 +1,267 @@
+"""The learner: its targets, that runs resume bit for bit and do not depend on threads, and that bad
+input is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from skipbo_env.agents import make_agent
+from skipbo_env.agents.network import evaluate_slots, num_rows, row_groups
+from skipbo_env.engine import layout
+from skipbo_env.rules import Rules, RulesError
+from training.checkpoint import CheckpointError
+from training.config import DEFAULT, PRESETS, Config, ConfigError
+from training.network import ValueNetwork, factor_matrix
+from training.run import train
+from training.selfplay import _targets
+from training.td import Learner, schedule
+
+TINY = replace(
+    DEFAULT,
+    hidden=16,
+    iterations=4,
+    games=6,
+    warm_start=1,
+    warm_start_games=10,
+    max_nodes=8,
+    max_turns=40,
+    threads=1,
+    eval_every=2,
+    eval_pairs=2,
+    checkpoint_every=1,
+    batch_size=64,
+)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def test_targets_are_lambda_returns_of_the_same_seat() -> None:
+    """Two own endings in a row, one of the opponent's, one more own; seat 0 wins. Worked out by
+    hand for lambda 0.5.
+    """
+    state = layout.new_state(Rules())
+    state[layout.WINNER] = 0
+    seats = np.array([0, 0, 1, 0], np.int8)
+    values = np.array([0.5, 0.6, 0.3, 0.8], np.float32)
+    targets = np.zeros(4, np.float32)
+    _targets(state, 0, 4, 0.5, seats, values, targets)
+    # Seat 0 from the end: 1; then 0.5 * 0.8 + 0.5 * 1 = 0.9; then 0.5 * 0.6 + 0.5 * 0.9 = 0.75.
+    # Seat 1 lost: 0.
+    assert targets.tolist() == pytest.approx([0.75, 0.9, 0.0, 1.0])
+    state[layout.WINNER] = -1
+    _targets(state, 0, 4, 1.0, seats, values, targets)
+    assert targets.tolist() == [0.5] * 4
+
+
+def test_schedule_runs_from_start_to_end() -> None:
+    first, last = schedule(DEFAULT, 0), schedule(DEFAULT, DEFAULT.iterations - 1)
+    assert first == {"lr": DEFAULT.lr, "lam": DEFAULT.lam, "explore": DEFAULT.explore}
+    assert last == pytest.approx({"lr": DEFAULT.lr_final, "lam": DEFAULT.lam_final, "explore": 0.0})
+
+
+def test_compiled_network_agrees_with_torch() -> None:
+    """On 1,000 endings of real games, within 1e-4."""
+    learner = Learner(replace(TINY, hidden=32, warm_start_games=30))
+    torch.nn.init.normal_(learner.network.rows, std=0.3)
+    torch.nn.init.normal_(learner.network.factors, std=0.3)
+    network = learner.network.compiled()
+    slots = learner.player.play(network, 0).slots[:1000]
+    assert len(slots) == 1000
+    with torch.no_grad():
+        theirs = torch.sigmoid(learner.network(torch.from_numpy(slots).int())).numpy()
+    acc, hidden = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    ours = [evaluate_slots(network, row.astype(np.int32), acc, hidden) for row in slots]
+    assert np.abs(np.array(ours) - theirs).max() < 1e-4
+    assert theirs.std() > 0.05
+
+
+def test_every_row_of_a_shared_kind_has_factors() -> None:
+    matrix = factor_matrix(3, 3)
+    assert matrix.shape[0] == num_rows(3, 3)
+    for name, first, values in row_groups(3, 3):
+        if name.endswith(("pile", "near")):
+            assert (matrix[first : first + values].sum(1) >= 2).all()
+
+
+def run(config: Config, folder: Path, iterations: int | None = None) -> Learner:
+    learner = Learner(config)
+    for _ in range(iterations or config.iterations):
+        learner.iterate()
+    return learner
+
+
+def weights(learner: Learner) -> list[np.ndarray]:
+    return [p.detach().numpy().copy() for p in learner.network.parameters()]
+
+
+def test_n_and_n_iterations_are_2n_bit_for_bit() -> None:
+    whole = run(TINY, Path())
+    half = run(TINY, Path(), 2)
+    again = Learner(TINY)
+    again.load(half.state())
+    for _ in range(2):
+        again.iterate()
+    for a, b in zip(weights(whole), weights(again), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_threads_make_no_difference() -> None:
+    config = replace(TINY, games=70, iterations=2)
+    one, two = (Learner(replace(config, threads=threads)) for threads in (1, 3))
+    for iteration in (0, 1):
+        a, b = (side.player.play(side.network.compiled(), iteration) for side in (one, two))
+        assert np.array_equal(a.slots, b.slots)
+        assert np.array_equal(a.targets, b.targets)
+
+
+def test_a_run_leaves_a_model_that_plays(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    model = train(TINY, folder)
+    assert model == folder / "model"
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert [line["iteration"] for line in lines if line["kind"] == "train"] == [1, 2, 3, 4]
+    evaluations = [line for line in lines if line["kind"] == "evaluation"]
+    assert len(evaluations) == 2
+    assert {"win_rate_greedy", "low_greedy", "high_greedy", "win_rate_play-first"} <= set(
+        evaluations[0]
+    )
+    for name in (
+        "td_error",
+        "calibration_gap",
+        "no_winner_rate",
+        "games_per_s",
+        "decisions_per_s",
+        "play_share",
+    ):
+        assert name in lines[0]
+    assert any((folder / "tensorboard").iterdir())
+    agent = make_agent(str(model))
+    assert agent.name
+    with pytest.raises(CheckpointError, match="holds a run already"):
+        train(TINY, folder)
+
+
+def test_killed_at_any_moment_it_resumes(tmp_path: Path) -> None:
+    """kill -9 while it runs; the resumed run ends in the weights of one that was never stopped."""
+    folder, whole = tmp_path / "killed", tmp_path / "whole"
+    config = replace(TINY, iterations=60, games=20, eval_every=1000)
+    (tmp_path / "config.json").write_text(json.dumps(config.to_dict()))
+    program = (
+        "import sys; from pathlib import Path;"
+        "from training.config import Config; from training.run import train;"
+        "train(Config.load(Path(sys.argv[1])), Path(sys.argv[2]))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "config.json"), str(folder)]
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        log = folder / "log.jsonl"
+        if log.exists() and len(log.read_text().splitlines()) >= 3:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    train(config, folder, resume=True)
+    train(config, whole)
+    a, b = (torch.load(path / "checkpoint.pt", weights_only=True) for path in (folder, whole))
+    assert a["iteration"] == b["iteration"] == 60
+    for name, tensor in a["network"].items():
+        assert torch.equal(tensor, b["network"][name]), name
+
+
+def test_a_signal_stops_it_with_a_checkpoint(tmp_path: Path) -> None:
+    seen = []
+
+    def stop(numbers: dict[str, object]) -> None:
+        seen.append(numbers["iteration"])
+        if len(seen) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    config = replace(TINY, eval_every=100, checkpoint_every=100)
+    assert train(config, tmp_path / "run", progress=stop) is None
+    assert torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["iteration"] == 2
+    assert train(config, tmp_path / "run", resume=True) == tmp_path / "run" / "model"
+
+
+def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(CheckpointError, match="holds no run"):
+        train(TINY, folder, resume=True)
+    train(replace(TINY, iterations=1), folder)
+    file = folder / "checkpoint.pt"
+    whole = file.read_bytes()
+    for damage in (b"", whole[:100], whole[:-200], b"\x00" * 500):
+        file.write_bytes(damage)
+        with pytest.raises(CheckpointError, match=r"checkpoint\.pt"):
+            train(TINY, folder, resume=True)
+    file.unlink()
+    with pytest.raises(CheckpointError, match=r"checkpoint\.pt"):
+        train(TINY, folder, resume=True)
+
+
+def test_a_full_disk_leaves_the_earlier_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    train(replace(TINY, iterations=1), folder)
+    before = (folder / "checkpoint.pt").read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    from training import checkpoint
+
+    with pytest.raises(CheckpointError, match="No space left"):
+        checkpoint.save(folder / "checkpoint.pt", {"x": 1})
+    assert (folder / "checkpoint.pt").read_bytes() == before
+    assert not list(folder.glob("*.partial"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"lam": 1.5}, "lam"),
+        ({"hidden": 100}, "hidden"),
+        ({"hidden2": 16}, "hidden2"),
+        ({"games": 0}, "games"),
+        ({"teacher": "nobody"}, "teacher"),
+        ({"opponents": ()}, "opponents"),
+        ({"lr": -1.0}, "lr"),
+        ({"max_nodes": 0}, "max_nodes"),
+    ],
+)
+def test_settings_out_of_range(changes: dict[str, object], word: str) -> None:
+    with pytest.raises(ConfigError, match=word):
+        replace(DEFAULT, **changes)
+
+
+def test_settings_that_cannot_be_played() -> None:
+    with pytest.raises(RulesError, match="players"):
+        replace(DEFAULT, players=7)
+    with pytest.raises(ConfigError, match="nonsense"):
+        Config.from_dict({"nonsense": 1})
+    for config in PRESETS.values():
+        assert Config.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_network_sizes() -> None:
+    network = ValueNetwork(4, 4, 32, 64).compiled()
+    assert network.w1.shape == (num_rows(4, 4), 32)
+    assert network.w2.shape == (32, 64)
