@@ -31,23 +31,25 @@ class Config:
     """Width of its second layer, a multiple of 32."""
     seed: int = 1
     """Seed of weights, games and batches."""
-    iterations: int = 400
+    iterations: int = 480
     """How often games are played and learned from."""
-    games: int = 512
+    games: int = 256
     """Games played in an iteration."""
     batch_size: int = 512
     """Endings in a gradient step."""
-    lr: float = 1e-3
+    lr: float = 4e-4
     """Adam's learning rate at the start."""
-    lr_final: float = 5e-5
+    lr_final: float = 2e-5
     """Learning rate at the end, reached along a cosine."""
+    average: float = 0.999
+    """Decay, a gradient step, of the running mean of the weights; the mean is what plays."""
     lam: float = 0.9
     """Lambda of the returns at the start."""
     lam_final: float = 0.7
     """Lambda at the end."""
     explore: float = 0.01
     """Share of endings chosen at random at the start; it falls to 0 by the end."""
-    warm_start: int = 4
+    warm_start: int = 3
     """First iterations whose games a rule-based teacher plays; 0 learns from nothing but
     self-play.
     """
@@ -57,13 +59,13 @@ class Config:
     """Who plays them."""
     noise: float = 0.1
     """Share of the teacher's actions that play-first chooses instead."""
-    max_nodes: int = 512
+    max_nodes: int = 256
     """Positions within a turn that the search looks at in self-play, at most."""
     max_turns: int = 400
     """Turns after which a self-play game is cut off."""
     threads: int = 2
     """Threads that play games."""
-    eval_every: int = 20
+    eval_every: int = 40
     """Iterations between evaluations against the panel; the best network by these is kept."""
     eval_pairs: int = 500
     """Pairs of games (same deal, seats swapped) in an evaluation."""
@@ -86,6 +88,7 @@ class Config:
             "batch_size": (1, 10**6),
             "lr": (1e-9, 1.0),
             "lr_final": (0.0, 1.0),
+            "average": (0.0, 0.999999),
             "lam": (0.0, 1.0),
             "lam_final": (0.0, 1.0),
             "explore": (0.0, 1.0),
@@ -166,6 +169,7 @@ PRESETS: dict[str, Config] = {
         max_nodes=128,
         lr=1e-3,
         lr_final=1e-4,
+        average=0.98,
     ),
     "default": DEFAULT,
     "long": replace(

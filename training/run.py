@@ -131,7 +131,7 @@ def train(
             log("train", learner.iterate())
             last = learner.iteration == config.iterations
             if last or learner.iteration % config.eval_every == 0:
-                results = panel(learner.network.compiled(), config)
+                results = panel(learner.average.compiled(), config)
                 score = results[config.opponents[-1]]["win_rate"]
                 numbers: dict[str, Any] = {"iteration": learner.iteration, **learner.totals}
                 for opponent, result in results.items():
@@ -147,12 +147,12 @@ def train(
                     }
                     best = {
                         "score": score,
-                        "network": learner.network.state_dict(),
+                        "network": learner.average.state_dict(),
                         "trained": {**trained, "evaluation": results},
                     }
                     checkpoint.save(folder / "best.pt", best)
                     export_model(
-                        folder / "model", learner.network.compiled(), config, best["trained"]
+                        folder / "model", learner.average.compiled(), config, best["trained"]
                     )
             if last or stopped or learner.iteration % config.checkpoint_every == 0:
                 checkpoint.save(folder / "checkpoint.pt", learner.state())

@@ -13,6 +13,7 @@ trace, and how many threads play makes no difference.
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -143,15 +144,16 @@ class Learner:
             config.players, config.rules.boards, config.hidden, config.hidden2
         )
         self.network.to(config.device)
+        self.average = copy.deepcopy(self.network).requires_grad_(False)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.lr)
         self.iteration = 0
         self.totals = {"games": 0.0, "decisions": 0.0, "seconds": 0.0, "cpu_seconds": 0.0}
-        self.player = Player(config, self.network.compiled())
+        self.player = Player(config, self.average.compiled())
 
     def iterate(self) -> dict[str, float]:
         """Play, learn, and say how it went; numbers for the log."""
         start, cpu = time.perf_counter(), time.process_time()
-        batch = self.player.play(self.network.compiled(), self.iteration)
+        batch = self.player.play(self.average.compiled(), self.iteration)
         played = time.perf_counter()
         loss = self.learn(batch)
         seconds = time.perf_counter() - start
@@ -197,6 +199,7 @@ class Learner:
         slots = torch.from_numpy(batch.slots[order]).to(device)
         targets = torch.from_numpy(batch.targets[order]).to(device)
         losses = []
+        weights, mean = list(self.network.parameters()), list(self.average.parameters())
         for at in range(0, len(order), config.batch_size):
             logits = self.network(slots[at : at + config.batch_size].int())
             loss = functional.binary_cross_entropy_with_logits(
@@ -205,6 +208,7 @@ class Learner:
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()
             self.optimiser.step()
+            torch._foreach_lerp_(mean, weights, 1.0 - config.average)
             losses.append(loss.detach())
         return float(torch.stack(losses).mean()) if losses else math.nan
 
@@ -212,6 +216,7 @@ class Learner:
         """Everything that a checkpoint needs to go on as if nothing had happened."""
         return {
             "network": self.network.state_dict(),
+            "average": self.average.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "iteration": self.iteration,
             "totals": dict(self.totals),
@@ -220,6 +225,7 @@ class Learner:
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint's state."""
         self.network.load_state_dict(state["network"])
+        self.average.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.iteration = int(state["iteration"])
         self.totals = dict(state["totals"])

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -37,24 +40,50 @@ def source_hash(package: Path = _PACKAGE) -> str:
 
 
 def cache_directory() -> Path:
-    """Where kernels are kept: SKIPBO_CACHE_DIR, the user's cache folder, or a temporary one."""
+    """Where kernels are kept: SKIPBO_CACHE_DIR, the user's cache folder, or a temporary one.
+
+    Numba's cache files are pickles, so a folder that others could write is never used.
+    """
     setting = os.environ.get("SKIPBO_CACHE_DIR")
     base = Path(setting) if setting else user_cache_path("skipbo_env", appauthor=False)
-    for root in (
-        base,
-        Path(tempfile.gettempdir()) / f"skipbo_env-{os.environ.get('USER', 'cache')}",
-    ):
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    for root in (base, Path(tempfile.gettempdir()) / f"skipbo_env-{user}"):
         folder = root / source_hash()
         try:
             is_new = not folder.exists()
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if root != base and not _is_private(root):
+                continue
             if os.access(folder, os.W_OK):
-                if is_new and sys.stderr.isatty():
-                    print("skipbo: compiling the engine for this CPU, once", file=sys.stderr)
+                if is_new:
+                    _forget_old(root)
+                    if sys.stderr.isatty():
+                        print("skipbo: compiling the engine for this CPU, once", file=sys.stderr)
                 return folder
         except OSError:
             continue
     return Path(tempfile.mkdtemp(prefix="skipbo_env-"))
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether the folder is the user's own and closed to others."""
+    if not hasattr(os, "getuid"):
+        return False
+    found = folder.stat(follow_symlinks=False)
+    if found.st_uid == os.getuid() and found.st_mode & 0o077:
+        folder.chmod(0o700)
+        found = folder.stat(follow_symlinks=False)
+    return found.st_uid == os.getuid() and not found.st_mode & 0o077
+
+
+def _forget_old(root: Path) -> None:
+    """Drop the kernels of sources and machines that nobody has compiled for in a month."""
+    for old in root.iterdir():
+        if (
+            re.fullmatch(r"[0-9a-f]{16}", old.name)
+            and time.time() - old.stat().st_mtime > 30 * 86400
+        ):
+            shutil.rmtree(old, ignore_errors=True)
 
 
 _CACHE = cache_directory()

@@ -28,9 +28,10 @@ from serve import create_app, limits
 from serve.cli import serve
 from serve.limits import Gate
 from serve.openapi import document
-from serve.operations import OPERATIONS, finite, to_json
+from serve.operations import OPERATIONS, to_json
 from serve.problems import KINDS, Problem
 from serve.service import Service
+from skipbo_env.suggestion import finite
 from tests.serve.conftest import Slow
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,10 +12,11 @@ import pytest
 from skipbo_env.cli import main, run
 from training.cli import evaluate, train
 
-TINY = (
-    "--hidden 16 --iterations 2 --games 4 --warm-start 1 --warm-start-games 6 --max-nodes 8 "
-    "--max-turns 30 --threads 1 --eval-every 1 --eval-pairs 2"
-).split()
+TINY = [
+    *("--hidden", "16", "--iterations", "2", "--games", "4", "--warm-start", "1"),
+    *("--warm-start-games", "6", "--max-nodes", "8", "--max-turns", "30", "--threads", "1"),
+    *("--eval-every", "1", "--eval-pairs", "2"),
+]
 
 WORKED_TURN = {
     "hand": ["3", "6", "8", "12", "S"],
