@@ -130,13 +130,19 @@ class Match:
         """Games in a unit: the challenger sits once on every side."""
         return self.rules.sides
 
+    @property
+    def compiled(self) -> bool:
+        """Whether the games can be played by one kernel: known agents, one limit on nodes."""
+        limits = {agent.max_nodes for agent in self.agents if isinstance(agent, TurnAgent)}
+        return all(_compiled(agent) for agent in self.agents) and len(limits) <= 1
+
     def play(self, units: range) -> Games:
         """The games of a stretch of units, in order."""
         size = self.unit_size
         seeds = np.repeat(unit_seeds(self.seed, units), size)
         sides = np.tile(np.arange(size), len(units))
         games = Games(sides, *(np.zeros(len(sides), np.int64) for _ in range(3)))
-        if all(_compiled(agent) for agent in self.agents):
+        if self.compiled:
             self._play_compiled(seeds, games)
         else:
             for g in range(len(sides)):
@@ -241,7 +247,7 @@ def run_match(
     parts: list[Games] = []
 
     def results() -> Iterator[Games]:
-        if workers > 1 and all(_compiled(agent) for agent in match.agents):
+        if workers > 1 and match.compiled:
             with ThreadPoolExecutor(workers) as pool:
                 yield from pool.map(match.play, chunks)
         else:

@@ -4,6 +4,8 @@ and a card.
 
 from __future__ import annotations
 
+import os
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from safetensors.numpy import save as save_tensors
 from skipbo_env import __version__
 from skipbo_env.agents.network import VERSION, Network
 from training.checkpoint import write_atomically, write_json
-from training.config import Config
+from training.config import DEFAULT, Config
 
 
 def export_model(folder: Path, network: Network, config: Config, trained: dict[str, Any]) -> None:
@@ -49,6 +51,28 @@ def export_model(folder: Path, network: Network, config: Config, trained: dict[s
     )
 
 
+def command_of(config: Config) -> str:
+    """The `skipbo train` command with these settings: what differs from the default preset."""
+    words = ["skipbo train"]
+    for name, value in config.to_dict().items():
+        if value == getattr(DEFAULT, name):
+            continue
+        shown = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        words.append(f"--{name.replace('_', '-')} {shown}")
+    return " ".join(words)
+
+
+def _cpu() -> str:
+    """The CPU's name and how many cores the process may use."""
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        models = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        if models:
+            name = models[0].split(":", 1)[1].strip()
+    return f"{name}, {os.cpu_count()} cores"
+
+
 def card(name: str, config: Config, trained: dict[str, Any]) -> str:
     """A model card: what it is, how it was made, what it reached in the run's own evaluation."""
     table = f"{config.players} players" + (f", {config.teams} teams" if config.teams else "")
@@ -71,6 +95,8 @@ probability to win. TD(lambda) self-play by `skipbo train`; the settings are in 
 
 | | |
 |---|---|
+| command | `{command_of(config)}` |
+| machine | {_cpu()} |
 | games learned from | {trained.get("games", 0):,.0f} |
 | decisions | {trained.get("decisions", 0):,.0f} |
 | hours | {trained.get("seconds", 0) / 3600:.2f} (CPU hours {

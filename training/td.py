@@ -199,7 +199,8 @@ class Learner:
         slots = torch.from_numpy(batch.slots[order]).to(device)
         targets = torch.from_numpy(batch.targets[order]).to(device)
         losses = []
-        weights, mean = list(self.network.parameters()), list(self.average.parameters())
+        weights: list[torch.Tensor] = list(self.network.parameters())
+        mean: list[torch.Tensor] = list(self.average.parameters())
         for at in range(0, len(order), config.batch_size):
             logits = self.network(slots[at : at + config.batch_size].int())
             loss = functional.binary_cross_entropy_with_logits(
