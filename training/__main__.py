@@ -1,4 +1,4 @@
-"""`python -m training` is `skipbo train`; torchrun starts it on every rank."""
+"""`python -m training` is `skipbo train`."""
 
 import sys
 

@@ -189,6 +189,7 @@ class Match:
         if self.two_ended:
             raise ValueError("two_ended: records are of the game as it is played")
         streams = np.array([mix_stream(seed)], np.uint64)
+        guesses = np.random.default_rng(seed)
         works: dict[int, Work] = {}
         while not game.over:
             slot = 0 if self.rules.side_of(game.player) == side else 1
@@ -204,8 +205,9 @@ class Match:
                 )
                 for action in work.path[:length].tolist():
                     game.apply(action)
-            else:
-                game.apply(int(agent.act(game)))
+            else:  # a user's own agent: it gets a game that its seat could be in, not this one
+                guess = game.determinize(game.player, int(guesses.integers(1 << 63)))
+                game.apply(int(agent.act(guess)))
         return game
 
 
@@ -220,11 +222,17 @@ def mix_stream(seed: int) -> int:
 
 
 def mean_interval(units: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Mean of independent observations and its 95% interval, kept within [0, 1]."""
+    """Mean of independent observations in [0, 1] and its 95% interval, kept within [0, 1]."""
     mean = float(units.mean())
     if len(units) < 2:
         return mean, 0.0, 1.0
-    half = Z95 * float(units.std(ddof=1)) / math.sqrt(len(units))
+    spread = float(units.std(ddof=1))
+    if spread == 0.0:  # all alike: Wilson's interval, which does not collapse
+        n = len(units)
+        centre = (mean + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
+        reach = Z95 / (1 + Z95**2 / n) * math.sqrt(mean * (1 - mean) / n + Z95**2 / (4 * n * n))
+        return mean, max(0.0, centre - reach), min(1.0, centre + reach)
+    half = Z95 * spread / math.sqrt(len(units))
     return mean, max(0.0, mean - half), min(1.0, mean + half)
 
 

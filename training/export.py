@@ -81,6 +81,7 @@ def card(name: str, config: Config, trained: dict[str, Any]) -> str:
         f"| {result['interval'][0]:.1%} to {result['interval'][1]:.1%} | {result['games']:,} |"
         for opponent, result in trained.get("evaluation", {}).items()
     )
+    hours, cpu_hours = (trained.get(name, 0) / 3600 for name in ("seconds", "cpu_seconds"))
     return f"""---
 license: apache-2.0
 library_name: skipbo-env
@@ -99,9 +100,8 @@ probability to win. TD(lambda) self-play by `skipbo train`; the settings are in 
 | machine | {_cpu()} |
 | games learned from | {trained.get("games", 0):,.0f} |
 | decisions | {trained.get("decisions", 0):,.0f} |
-| hours | {trained.get("seconds", 0) / 3600:.2f} (CPU hours {
-        trained.get("cpu_seconds", 0) / 3600:.2f}) | | iterations | {
-        trained.get("iteration", 0):,} of {config.iterations:,} |
+| hours | {hours:.2f}, of CPU {cpu_hours:.2f} |
+| iterations | {trained.get("iteration", 0):,} of {config.iterations:,} |
 | seed | {config.seed} |
 | code version | {trained.get("revision", __version__)} |
 

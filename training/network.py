@@ -93,7 +93,7 @@ class ValueNetwork(nn.Module):
         return self.rows + torch.sparse.mm(self.factors_of, self.factors)
 
     def forward(self, slots: torch.Tensor) -> torch.Tensor:
-        """Logits, shape (batch,), of int64 slots, shape (batch, slots)."""
+        """Logits, shape (batch,), of int32 or int64 slots, shape (batch, slots)."""
         x = functional.embedding_bag(slots, self.first_layer_rows(), mode="sum") + self.b1
         x = functional.relu(x)
         x = functional.relu(x @ self.w2 + self.b2)

@@ -109,7 +109,12 @@ def train(
     learner = Learner(config)
     best: dict[str, Any] = {"score": -1.0}
     if resume:
-        learner.load(checkpoint.load(folder / "checkpoint.pt"))
+        try:
+            learner.load(checkpoint.load(folder / "checkpoint.pt"))
+        except (KeyError, RuntimeError) as error:  # missing parts, or other shapes
+            raise checkpoint.CheckpointError(
+                f"{folder / 'checkpoint.pt'}: does not fit these settings ({str(error)[:80]})"
+            ) from None
         if (folder / "best.pt").exists():
             best = checkpoint.load(folder / "best.pt")
     else:

@@ -1,7 +1,11 @@
 """TD(lambda) self-play of afterstate values with turn search: the learner, from top to bottom.
 
-An iteration plays games with the current network (compiled, `selfplay.self_play`), learns once from
-every ending in them, and hands the new weights back to the players. What is learned is V: the
+An iteration plays games with a running mean of the network's weights (compiled,
+`selfplay.self_play`) and learns once from every ending in them. The mean plays, is evaluated and
+ships, because turn search takes the highest of some hundred values and so picks out whatever noise
+the last gradient steps left in them.
+
+What is learned is V: the
 probability that the mover's side wins, judged at an ending, just before a hidden card is seen. Its
 target is the lambda-return over the same seat's later endings: the value of the ending that the
 search chose next, mixed with what came after, up to the game's result (1, 0, or 1 / sides for a

@@ -86,6 +86,34 @@ def test_own_agents_are_rated_like_any_other() -> None:
     assert result["agent"] == f"py:{__name__}:first"
 
 
+def test_own_agents_see_nothing_hidden() -> None:
+    """What a user's agent is given has its own view right and the rest dealt anew."""
+    seen: list[tuple[Game, Game]] = []
+
+    class Spy:
+        name = "spy"
+        real: Game
+
+        def act(self, game_or_position: Game) -> int:
+            seen.append((game_or_position, self.real.clone()))
+            return game_or_position.legal_actions()[0]
+
+    spy = Spy()
+    match = Match(spy, "greedy", SHORT, seed=1)
+    original = Game.determinize
+
+    def watch(game: Game, player: int, seed: int | None = None) -> Game:
+        spy.real = game
+        return original(game, player, seed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Game, "determinize", watch)
+        match.play_game(5, 0)
+    assert len(seen) > 5
+    assert all(given.position() == real.position() for given, real in seen)
+    assert any(not np.array_equal(given.state, real.state) for given, real in seen)
+
+
 def test_two_ended_pile_changes_no_win_rate() -> None:
     """Drawing from opposite ends is the same game in distribution: the rates of 3,000 pairs differ
     by less than 3.5 errors.
@@ -102,6 +130,9 @@ def test_interval_of_a_mean() -> None:
     mean, low, high = mean_interval(np.array([0.0, 1.0, 0.5, 0.5]))
     half = 1.959964 * np.std([0, 1, 0.5, 0.5], ddof=1) / 2
     assert (mean, low, high) == pytest.approx((0.5, 0.5 - half, 0.5 + half))
+    # Wilson's interval of 0 of 4, worked out by hand: 0 to z^2 / (n + z^2).
+    assert mean_interval(np.zeros(4)) == pytest.approx((0.0, 0.0, 3.8415 / 7.8415), abs=1e-4)
+    assert mean_interval(np.ones(4)) == pytest.approx((1.0, 4 / 7.8415, 1.0), abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,278 @@
+"""The generated tables of docs/: `python -m tests.make_docs` writes them anew from the code.
+
+A table stands between `<!-- generated: NAME -->` and `<!-- /generated -->`; what else is in a file
+stays. Numbers come from the code's own constants and functions, words from the tables at the heads
+of its modules and from docstrings. tests/test_docs.py says whether the files are current.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from itertools import groupby
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from skipbo_env import actions
+from skipbo_env.agents import network
+from skipbo_env.engine import layout, observe
+from skipbo_env.rules import INDIVIDUALS, PRESETS, TEAM_TABLES, Rules, RulesError
+from training import cli, config
+
+ROOT = Path(__file__).parents[1]
+REGION = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
+
+
+def files() -> list[Path]:
+    """Every page of the manual, the README among them."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def with_tables(text: str) -> str:
+    """A page's text with its generated tables as the code has them now."""
+    return REGION.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[3]}", text)
+
+
+def table(header: str, rows: list[tuple[Any, ...]]) -> str:
+    """A Markdown table."""
+    lines = [header, re.sub(r"[^|]+", "---", header)]
+    lines += [
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def head_table(module: ModuleType, header: str, which: int = 0) -> list[list[str]]:
+    """The rows of a table in a module's docstring whose columns begin where its header's do.
+
+    Args:
+        module: whose docstring.
+        header: its column names.
+        which: the tables of this header before it.
+    """
+    lines = (module.__doc__ or "").splitlines()
+    at = [i for i, line in enumerate(lines) if line.split() == header.split()][which]
+    starts = [lines[at].index(name) for name in header.split()]
+    bounds = list(zip(starts, [*starts[1:], None], strict=True))
+    rows: list[list[str]] = []
+    for line in lines[at + 1 :]:
+        if not line.strip():
+            break
+        cells = [line[low:high].strip() for low, high in bounds]
+        if cells[0] or not rows:
+            rows.append(cells)
+        else:
+            rows[-1] = [f"{old} {more}".strip() for old, more in zip(rows[-1], cells, strict=True)]
+    return rows
+
+
+def attributes(described: type) -> dict[str, str]:
+    """The "Attributes:" of a class's docstring."""
+    part = re.split(r"\n\s*\n", (described.__doc__ or "").split("Attributes:\n")[1])[0]
+    found = re.findall(r"^ {8}(\w+): (.*(?:\n {9,}.*)*)", part, re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in found}
+
+
+# Rules -----------------------------------------------------------------------------------------
+
+
+def bounds_of(name: str) -> str:
+    """What a setting may be: what `Rules` says when it refuses a value."""
+    if name == "players":
+        shown = f"{INDIVIDUALS.start} to {INDIVIDUALS.stop - 1}"
+        return shown + "".join(
+            f"; {', '.join(map(str, seats))} with {teams} teams"
+            for teams, seats in TEAM_TABLES.items()
+        )
+    default = getattr(Rules(), name)
+    wrong: Any = "?" if isinstance(default, (bool, str)) else -1
+    try:
+        Rules(**{name: wrong})
+    except RulesError as error:
+        text = error.message.split(", got")[0]
+        text = re.sub(r"^(must be|needs) ", "", text).replace("'", "`")
+        return f"{text}; `null`" if default is None else text
+    raise AssertionError(f"{name} takes {wrong!r}")
+
+
+def rules_settings() -> str:
+    """Name, default, range and meaning of every setting."""
+    meanings = attributes(Rules)
+    rows = [
+        (
+            f"`{item.name}`",
+            f"`{json.dumps(item.default)}`",
+            bounds_of(item.name),
+            meanings[item.name],
+        )
+        for item in fields(Rules)
+    ]
+    return table("| setting | default | values | meaning |", rows)
+
+
+def rules_presets() -> str:
+    """What each preset plays."""
+    default = Rules().to_dict()
+    rows = []
+    for name, rules in PRESETS.items():
+        changed = ", ".join(
+            f"`{key}` = {json.dumps(value)}"
+            for key, value in rules.to_dict().items()
+            if value != default[key]
+        )
+        teams = f"{rules.teams} teams" if rules.teams else "each alone"
+        rows.append((f"`{name}`", f"{rules.players}, {teams}", rules.stocks, changed or "none"))
+    return table("| preset | players | cards in a stock | settings that differ |", rows)
+
+
+# Actions ---------------------------------------------------------------------------------------
+
+
+def action_table() -> str:
+    """Ids, formula and meaning, first and last text of each stretch of the action table."""
+    told = head_table(actions, "ids action")
+    stretches = [
+        list(ids)
+        for _, ids in groupby(
+            range(actions.MAX_ACTIONS),
+            lambda action: operator.attrgetter("kind", "source", "other")(actions.MOVES[action]),
+        )
+    ]
+    assert len(told) == len(stretches)
+    rows: list[tuple[Any, ...]] = []
+    for (formula, meaning), ids in zip(told, stretches, strict=True):
+        assert re.match(rf"{ids[0]}\b", formula), (formula, ids[0])
+        formula = re.sub(r"\s*\+\s*", " + ", formula)
+        ends = [ids[0], ids[-1]] if len(ids) > 1 else ids
+        texts = " to ".join(f"`{actions.TEXTS[action]}`" for action in ends)
+        rows.append((" to ".join(map(str, ends)), formula, meaning, texts))
+    return table("| ids | id | action | texts |", rows)
+
+
+# Observations ----------------------------------------------------------------------------------
+
+
+def observation_table(kind: str) -> str:
+    """Offsets of the named parts of a two-player observation, with what they hold."""
+    rules = Rules()
+    find = observe.cards_slices if kind == "cards" else observe.features_slices
+    told = {
+        name: (numbers, holds)
+        for name, numbers, holds in head_table(
+            observe, "name numbers holds", 0 if kind == "cards" else 1
+        )
+    }
+    rows, used = [], set()
+    for name, part in find(rules).items():
+        key = re.sub(r"_\d+$", "_k", name)
+        numbers, holds = told[key]
+        used.add(key)
+        size = part.stop - part.start
+        shape = numbers.replace(" each seat", f" x {rules.players}").replace(" a board", "")
+        assert math.prod(map(int, shape.split(" x "))) == size, (name, shape, size)
+        rows.append((f"`{name}`", f"{part.start}:{part.stop}", shape, holds))
+    assert used == set(told)
+    total = observe.observation_size(rules, kind)
+    return table("| name | slice | numbers | holds |", rows) + f"\n\n{total} numbers in all."
+
+
+# The engine's array ----------------------------------------------------------------------------
+
+
+def board_table() -> str:
+    """The cells of a game's array, the numbers compared with the constants."""
+    rows = head_table(layout, "cell name holds")
+    for cell, name, _ in rows:
+        cells = [int(number) for number in re.findall(r"\d+", cell)] if cell[0].isdigit() else []
+        for constant, at in zip(re.findall(r"[A-Z_]{4,}", name), cells, strict=False):
+            if hasattr(layout, constant):
+                assert getattr(layout, constant) == at, constant
+    assert any(cell.endswith(f"..{layout.HEADER - 1}") for cell, _, _ in rows)
+    shown = [(cell, f"`{name}`" if name.isupper() else name, holds) for cell, name, holds in rows]
+    return table("| cell | name, or cells | holds |", shown)
+
+
+# The network's input ---------------------------------------------------------------------------
+
+
+def network_rows() -> str:
+    """The weight rows of a two-player value network."""
+    told = [row for row in head_table(network, "slots values holds") if row[1][:1].isdigit()]
+    boards = Rules().boards
+    shown = []
+    for part, rows in _stretches(network.row_groups(2, boards)):
+        first, values = rows[0][1], rows[0][2]
+        step = rows[1][1] - first if len(rows) > 1 else 0
+        where = f"{first} + {step}k, k = 0 to {len(rows) - 1}" if step else str(first)
+        shown.append((part, where, values))
+    assert shown[-1][0] == f"board_{boards - 1}.kind"
+    slots = 0
+    table_rows: list[tuple[Any, ...]] = []
+    for i, (part, where, values) in enumerate(shown):
+        per_board = (len(shown) - len(told)) // (boards - 1)
+        count, size, holds = told[i if i < len(told) else i - per_board]
+        assert int(size.split()[0]) == values, (part, size, values)
+        number = 1 if "seat" in count else int(count)
+        slots += number
+        table_rows.append((f"`{part}`", number, where, values, holds))
+    assert slots == network.num_slots(2, boards)
+    text = table("| part | slots | row | values | holds |", table_rows)
+    return f"{text}\n\n{slots} slots, {network.num_rows(2, boards)} rows."
+
+
+def _stretches(groups: list[tuple[str, int, int]]) -> Iterator[tuple[str, list[Any]]]:
+    for part, rows in groupby(groups, lambda group: re.sub(r"(?<!board)_\d+$", "", group[0])):
+        yield part, list(rows)
+
+
+# Training --------------------------------------------------------------------------------------
+
+
+def training_presets() -> str:
+    """Every setting of a run: its default, what presets change, what it means."""
+    meanings = cli._sentences()
+    rows = []
+    for item in fields(config.Config):
+        values = [_plain(getattr(preset, item.name)) for preset in config.PRESETS.values()]
+        meaning = " ".join(meanings[item.name].split())
+        rows.append((f"`{item.name}`", *values, meaning))
+    return table(f"| setting | {' | '.join(config.PRESETS)} | meaning |", rows)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "actions": action_table,
+    "board": board_table,
+    "network-rows": network_rows,
+    "observation-cards": lambda: observation_table("cards"),
+    "observation-features": lambda: observation_table("features"),
+    "rules-presets": rules_presets,
+    "rules-settings": rules_settings,
+    "training-presets": training_presets,
+}
+
+
+def main() -> int:
+    """Write every page whose tables have changed."""
+    for path in files():
+        old = path.read_text(encoding="utf-8")
+        new = with_tables(old)
+        if new != old:
+            path.write_text(new, encoding="utf-8", newline="\n")
+            print(f"{path.relative_to(ROOT)}: written anew")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,247 @@
+"""README.md and docs/: generated tables are current, examples are valid, blocks run, links lead
+somewhere, commands exist.
+
+A comment before a code block says what it is: `<!-- runnable -->` (the runnable blocks of a page
+run one after the other), `<!-- file: NAME -->` (saved for them), `<!-- example: KIND -->` (read as
+what it shows).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from safetensors.numpy import save_file
+
+from serve import create_app
+from skipbo_env.actions import parse_action
+from skipbo_env.agents import load_model
+from skipbo_env.agents.heuristics import discard_merit
+from skipbo_env.agents.models import empty_network
+from skipbo_env.position import Position
+from skipbo_env.record import check
+from tests.make_docs import REGION, ROOT, TABLES, files, with_tables
+
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files()}
+BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>[^\n]*) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page, with the comment before it."""
+
+    page: str
+    mark: str
+    kind: str
+    text: str
+
+
+def blocks(page: str) -> Iterator[Block]:
+    for found in BLOCK.finditer(PAGES[page]):
+        yield Block(page, found["mark"] or "", found["kind"], found["text"])
+
+
+ALL = [block for page in PAGES for block in blocks(page)]
+EXAMPLES = [block for block in ALL if block.mark.startswith("example: ")]
+
+
+def number(block: Block) -> str:
+    return f"{block.page}-{ALL.index(block)}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_generated_tables_are_current(page: str) -> None:
+    assert with_tables(PAGES[page]) == PAGES[page], "run `python -m tests.make_docs`"
+
+
+def test_every_table_has_a_place() -> None:
+    used = {found[2] for text in PAGES.values() for found in REGION.finditer(text)}
+    assert used == set(TABLES)
+
+
+def test_every_mark_is_a_known_one() -> None:
+    known = re.compile(r"runnable|file: [\w.]+|example: (record|position|notation|model)|")
+    assert [block.mark for block in ALL if not known.fullmatch(block.mark)] == []
+    unmarked = [block.page for block in ALL if block.kind == "python" and not block.mark]
+    assert unmarked == [], "a python block that nothing runs"
+
+
+# Links -----------------------------------------------------------------------------------------
+
+
+def anchors(text: str) -> set[str]:
+    """The headings of a page as GitHub and MkDocs name them."""
+    plain = BLOCK.sub("", text)
+    titles = re.findall(r"^#+ (.+)$", plain, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for target in LINK.findall(BLOCK.sub("", PAGES[page])):
+        if re.match(r"https?:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        found = (ROOT / page).parent / name if name else ROOT / page
+        assert found.exists(), f"{page}: {target}"
+        if anchor:
+            assert anchor in anchors(found.read_text(encoding="utf-8")), f"{page}: {target}"
+
+
+# Examples --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", EXAMPLES, ids=number)
+def test_example_is_valid(block: Block, tmp_path: Path) -> None:
+    what = block.mark.removeprefix("example: ")
+    if what == "record":
+        assert check(json.loads(block.text)).actions
+    elif what == "position":
+        Position.parse(json.loads(block.text)).deal(0)
+    elif what == "notation":
+        position = Position.from_notation(block.text.strip())
+        assert position.to_notation() == block.text.strip()
+    else:
+        folder = tmp_path / "two-player"
+        folder.mkdir()
+        (folder / "config.json").write_text(block.text, encoding="utf-8")
+        data = json.loads(block.text)
+        weights = empty_network(data["players"], 2, *data["hidden"])
+        save_file(weights._asdict(), folder / "value.safetensors")
+        assert load_model(folder).name == "two-player"
+
+
+def test_the_full_position_and_the_notation_are_the_same() -> None:
+    texts = [b.text for b in EXAMPLES if b.page == "docs/formats.md" and "turns" in b.text]
+    line = next(b.text for b in EXAMPLES if b.mark == "example: notation")
+    full = Position.parse(json.loads(texts[0]))
+    assert full == Position.from_notation(line.strip())
+    assert full.inferred == ()
+
+
+@pytest.mark.parametrize("block", [b for b in ALL if b.kind == "json"], ids=number)
+def test_json_is_json(block: Block) -> None:
+    json.loads(block.text)
+
+
+def test_action_texts_of_the_pages_are_read() -> None:
+    assert parse_action("HAND joker > 3") == parse_action("hand S>3")
+
+
+# Code ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "<!-- runnable -->" in PAGES[p]])
+def test_code_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    names: dict[str, Any] = {"__name__": "example"}
+    saved = []
+    for block in blocks(page):
+        if block.mark.startswith("file: "):
+            saved.append(block.mark.removeprefix("file: "))
+            (tmp_path / saved[-1]).write_text(block.text, encoding="utf-8")
+        elif block.mark == "runnable":
+            exec(compile(block.text, f"{page} ({number(block)})", "exec"), names)  # noqa: S102 - our own pages
+    for name in saved:
+        sys.modules.pop(Path(name).stem, None)
+    capsys.readouterr()
+    if page == "docs/agents.md":
+        merit = getattr(discard_merit, "py_func", discard_merit)
+        for card in range(1, 14):
+            for top in range(14):
+                for depth in (0,) if top == 0 else (1, 7):
+                    assert names["merit"](card, top, depth) == merit(card, top, depth)
+
+
+# Commands --------------------------------------------------------------------------------------
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """Every command of the shell blocks, as words."""
+    for block in ALL:
+        if block.kind == "sh":
+            for line in shlex_lines(block.text):
+                yield block.page, line
+
+
+def shlex_lines(text: str) -> Iterator[list[str]]:
+    """The words of each command, comments left out; quotes may span lines."""
+    part = ""
+    for line in text.splitlines():
+        part += line + "\n"
+        try:
+            words = shlex.split(part, comments=True)
+        except ValueError:  # an open quote
+            continue
+        part = ""
+        if words:
+            yield words
+    assert not part, text
+
+
+def subcommands() -> dict[str, Any]:
+    """The functions behind `skipbo NAME`, as pyproject.toml has them."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    part = text.split('[project.entry-points."skipbo.commands"]\n')[1].split("\n[")[0]
+    found = re.findall(r'^(\w+) = "([\w.]+):(\w+)"$', part, re.MULTILINE)
+    return {name: getattr(importlib.import_module(module), attr) for name, module, attr in found}
+
+
+def test_commands_take_these_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    from skipbo_env import cli
+
+    known = subcommands()
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    seen = set()
+    for page, given in commands():
+        words = given
+        while re.fullmatch(r"[A-Z]+=\S*", words[0]):
+            words = words[1:]
+        program, *args = words
+        program = program.removeprefix(".venv/bin/")
+        seen.add(program)
+        if program == "make":
+            assert args[0] in targets, (page, given)
+        elif program == "skipbo":
+            function = known[args[0]]
+
+            @functools.wraps(function)
+            def stand_in(*args: Any, **options: Any) -> int:
+                return 0
+
+            assert cli.run(stand_in, args[0], args[1:]) == 0, (page, given)
+        elif program == "python" and args[:1] == ["-m"] and args[1] != "venv":
+            assert importlib.util.find_spec(args[1]), (page, given)
+        else:
+            assert program in ("curl", "pip", "python", "tensorboard"), (page, given)
+    assert {"make", "skipbo", "curl"} <= seen
+
+
+def test_the_requests_of_the_readme_are_answered() -> None:
+    client = create_app(agent="greedy", testing=True).test_client()
+    sent = 0
+    for page, words in commands():
+        if words[0] == "curl":
+            path = re.sub(r"^http://127\.0\.0\.1:8000", "", words[2])
+            answer = client.post(path, json=json.loads(words[words.index("-d") + 1]))
+            assert answer.status_code == 200, (page, answer.text)
+            assert [move["order"] for move in answer.json["moves"]] == [0, 1, 2]
+            sent += 1
+    assert sent
+    for path in re.findall(r"`(?:GET )?(/[\w./]+)`", "".join(PAGES.values())):
+        assert client.get(path).status_code == 200, path
