@@ -201,7 +201,7 @@ class Match:
                     works[slot] = new_work(game.state, agent.model.value, MAX_NODES)
                 work = works[slot]
                 _, length = search(
-                    game.state, agent.model.value, work, agent.max_nodes, streams, 0, 0
+                    game.state, agent.model.value, work, agent.max_nodes, streams, 0, 0.0
                 )
                 for action in work.path[:length].tolist():
                     game.apply(action)

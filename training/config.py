@@ -49,6 +49,10 @@ class Config:
     """Lambda at the end."""
     explore: float = 0.01
     """Share of endings chosen at random at the start; it falls to 0 by the end."""
+    blur: float = 0.1
+    """Half-width of the noise on the logits by which endings are chosen; it falls to 0."""
+    start_from: str | None = None
+    """A run's folder whose last checkpoint this run starts from, for another schedule or table."""
     warm_start: int = 3
     """First iterations whose games a rule-based teacher plays; 0 learns from nothing but
     self-play.
@@ -92,6 +96,7 @@ class Config:
             "lam": (0.0, 1.0),
             "lam_final": (0.0, 1.0),
             "explore": (0.0, 1.0),
+            "blur": (0.0, 10.0),
             "warm_start": (0, 10**6),
             "warm_start_games": (1, 10**6),
             "noise": (0.0, 1.0),

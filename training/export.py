@@ -81,6 +81,8 @@ def card(name: str, config: Config, trained: dict[str, Any]) -> str:
         f"| {result['interval'][0]:.1%} to {result['interval'][1]:.1%} | {result['games']:,} |"
         for opponent, result in trained.get("evaluation", {}).items()
     )
+    earlier = [Config.from_dict(settings) for settings in trained.get("earlier", [])]
+    commands = "\n".join(f"| command | `{command_of(run)}` |" for run in (*earlier, config))
     hours, cpu_hours = (trained.get(name, 0) / 3600 for name in ("seconds", "cpu_seconds"))
     return f"""---
 license: apache-2.0
@@ -96,7 +98,7 @@ probability to win. TD(lambda) self-play by `skipbo train`; the settings are in 
 
 | | |
 |---|---|
-| command | `{command_of(config)}` |
+{commands}
 | machine | {_cpu()} |
 | games learned from | {trained.get("games", 0):,.0f} |
 | decisions | {trained.get("decisions", 0):,.0f} |

@@ -53,7 +53,7 @@ def think_times(agent: TurnAgent, rules: Rules, games: int = 60) -> dict[str, fl
         work = new_work(game.state, agent.model.value)
         while not game.over:
             start = time.thread_time_ns()
-            _, length = search(game.state, agent.model.value, work, MAX_NODES, streams, 0, 0)
+            _, length = search(game.state, agent.model.value, work, MAX_NODES, streams, 0, 0.0)
             times.append((time.thread_time_ns() - start) / 1e6)
             for action in work.path[:length].tolist():
                 game.apply(action)

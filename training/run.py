@@ -66,6 +66,14 @@ def _stop_on_signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
+def earlier_runs(config: Config) -> list[dict[str, Any]]:
+    """The settings of the runs that this one starts from, the first one first."""
+    if not config.start_from:
+        return []
+    parent = Config.load(Path(config.start_from) / "config.json")
+    return [*earlier_runs(parent), parent.to_dict()]
+
+
 def _revision() -> str:
     try:
         found = subprocess.run(
@@ -149,6 +157,7 @@ def train(
                         "iteration": learner.iteration,
                         **learner.totals,
                         "revision": revision,
+                        "earlier": earlier_runs(config),
                     }
                     best = {
                         "score": score,

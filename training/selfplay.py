@@ -41,6 +41,7 @@ def self_play(
     seeds,
     lam,
     explore,
+    blur,
     teacher,
     noise,
     max_nodes,
@@ -60,6 +61,7 @@ def self_play(
         seeds: uint64 (games,).
         lam: the lambda of the returns.
         explore: the share of endings that are chosen at random.
+        blur: noise on the values that the others are chosen by, see `turn.search`.
         teacher: -1: turn search chooses; else a rule-based agent does (a warm start), whose values
             are not used.
         noise: the share of a teacher's actions that play-first chooses.
@@ -99,8 +101,8 @@ def self_play(
                 n -= state[REASON] == STOCK_EMPTY  # a win is no estimate
                 stats[1] += 1
                 continue
-            random = 1 if explore > 0.0 and stream_unit(streams, 0) < explore else 0
-            value, length = search(state, net, work, max_nodes, streams, 0, random)
+            wander = -1.0 if explore > 0.0 and stream_unit(streams, 0) < explore else blur
+            value, length = search(state, net, work, max_nodes, streams, 0, wander)
             for i in range(slots.shape[1]):
                 slots[n, i] = work.best[i]
             seats[n] = player

@@ -22,6 +22,7 @@ import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from skipbo_env.agents.heuristics import HEURISTICS
 from skipbo_env.agents.network import Network, num_slots
 from skipbo_env.agents.turn import Work, new_work
 from skipbo_env.engine.layout import State, new_state
+from training.checkpoint import CheckpointError, load
 from training.config import Config
 from training.network import ValueNetwork
 from training.selfplay import self_play
@@ -90,6 +92,7 @@ class Player:
             seeds,
             1.0 if teacher >= 0 else done["lam"],
             0.0 if teacher >= 0 else done["explore"],
+            0.0 if teacher >= 0 else done["blur"],
             teacher,
             config.noise,
             config.max_nodes,
@@ -133,6 +136,7 @@ def schedule(config: Config, iteration: int) -> dict[str, float]:
         "lr": config.lr_final + (config.lr - config.lr_final) * cosine,
         "lam": config.lam + (config.lam_final - config.lam) * done,
         "explore": config.explore * (1.0 - done),
+        "blur": config.blur * (1.0 - done),
     }
 
 
@@ -152,7 +156,22 @@ class Learner:
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.lr)
         self.iteration = 0
         self.totals = {"games": 0.0, "decisions": 0.0, "seconds": 0.0, "cpu_seconds": 0.0}
+        if config.start_from:
+            self._start_from(Path(config.start_from))
         self.player = Player(config, self.average.compiled())
+
+    def _start_from(self, folder: Path) -> None:
+        """Take over a run's network, optimiser and totals; the schedule begins anew."""
+        state = load(folder / "checkpoint.pt")
+        try:
+            self.network.load_state_dict(state["network"])
+            self.average.load_state_dict(state["average"])
+            self.optimiser.load_state_dict(state["optimiser"])
+            self.totals = dict(state["totals"])
+        except (KeyError, RuntimeError, ValueError) as error:
+            raise CheckpointError(
+                f"start_from: {folder}: does not fit these settings ({str(error)[:80]})"
+            ) from None
 
     def iterate(self) -> dict[str, float]:
         """Play, learn, and say how it went; numbers for the log."""

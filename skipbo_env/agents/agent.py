@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -40,7 +41,11 @@ class AgentError(ValueError):
 
 @runtime_checkable
 class Agent(Protocol):
-    """What picks moves. A user's own agent needs `act` alone."""
+    """What picks moves. A user's own agent needs `act` alone.
+
+    The game that it is given looks to the seat to move as the real one does; the arena and the
+    environments deal what is hidden from it anew.
+    """
 
     name: str
 
@@ -125,7 +130,7 @@ class TurnAgent:
         """The id of the first action of the best plan for the rest of the turn."""
         game = _game(game_or_position)
         work = self._prepare(game)
-        search(game.state, self.model.value, work, self.max_nodes, self._streams, 0, 0)
+        search(game.state, self.model.value, work, self.max_nodes, self._streams, 0, 0.0)
         return int(work.path[0])
 
     def _judge(self, game: Game, work: Work, action: int) -> tuple[float, list[int], str]:
@@ -140,7 +145,7 @@ class TurnAgent:
             return value, [action], "pass" if move.kind == "pass" else LINE_ENDS[kind]
         after = game.state.copy()
         moves.apply(after, action)
-        value, length = search(after, net, work, self.max_nodes, self._streams, 0, 0)
+        value, length = search(after, net, work, self.max_nodes, self._streams, 0, 0.0)
         line = [action, *(int(a) for a in work.path[:length])]
         last = MOVES[line[-1]]
         ends = "pass" if last.kind == "pass" else LINE_ENDS[int(work.info[2])]
@@ -350,6 +355,8 @@ def _own_agent(text: str) -> Any:
     parts = text.split(":", 2)
     if len(parts) != 3 or not all(parts):
         raise AgentError(f"agent: write py:module:factory, got {text!r:.80}")
+    if os.getcwd() not in sys.path:  # a script's own folder stands there, not the user's
+        sys.path.append(os.getcwd())
     try:
         agent = getattr(importlib.import_module(parts[1]), parts[2])()
     except (ImportError, AttributeError) as error:

@@ -4,9 +4,9 @@ see, nothing else.
     random       uniform over the legal actions
     play-first   uniform over the legal plays if there are any, else over the rest
     simple       the own stock's top if it fits (in a team either stock's); else the first legal
-                 play of a natural card; else a wild, from hand or a discard top, on a pile where
-                 the own stock's top then fits; else a random discard of a natural card; else a
-                 random legal action
+                 play of a natural card; else a wild, from hand or an own discard top, on a pile of
+                 a height two below the own stock's top; else a random discard of a natural card;
+                 else a random legal action
     greedy       see `greedy`; fixed for good, since every published figure is measured against it
 
 "First" and all ties go by the lowest action id.
@@ -229,9 +229,8 @@ def greedy(state, words):
 
     1. A stock top that fits (the own one first) is played.
     2. The chain of plays that frees the own stock's top with the fewest wilds (then the fewest
-    cards) is begun, from hand
-       and own discard piles, however many wilds it takes; in a team, failing that, one that frees
-       the partner's top.
+       cards) is begun, from hand and own discard piles, however many wilds it takes; in a team,
+       failing that, one that frees the partner's top.
     3. A natural hand card that fits is played. Discard tops and wilds are held for chains.
     4. The discard of the highest `discard_merit` ends the turn.
     5. Where nothing of this is legal: the lowest legal action.

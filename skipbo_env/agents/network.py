@@ -13,7 +13,7 @@ mover's side:
     13                5 each     own hand: how many of each kind (0 to 4; zeros after a refill)
     12                5 each     how many building piles stand at each height 0 to 11
     13                20 each    cards of each kind that the mover has not seen (saturating at 19)
-    1                 20         draw pile / 8 (saturating)
+    1                 20         draw pile / 8, rounded up (saturating)
     1 each other seat 8 each     hand size (saturating at 7), in turn order
     for each board, the own one first, as `observe.seen_board` counts:
     1                 15         stock top: 0 none, 1 to 13, 14 not yet seen

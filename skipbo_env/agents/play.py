@@ -32,11 +32,11 @@ def play_part(state, agent, net, work, other_net, other_work, max_nodes, streams
         apply(state, choose(agent, state, legal_words(state), streams, stream))
         return 1
     if agent == NETWORK:
-        _, n = search(state, net, work, max_nodes, streams, stream, 0)
+        _, n = search(state, net, work, max_nodes, streams, stream, 0.0)
         for i in range(n):
             apply(state, work.path[i])
         return n
-    _, n = search(state, other_net, other_work, max_nodes, streams, stream, 0)
+    _, n = search(state, other_net, other_work, max_nodes, streams, stream, 0.0)
     for i in range(n):
         apply(state, other_work.path[i])
     return n

@@ -93,7 +93,7 @@ from skipbo_env.engine.moves import (
     own_board,
     side_stock,
 )
-from skipbo_env.engine.rng import mix64, stream_below
+from skipbo_env.engine.rng import mix64, stream_below, stream_unit
 
 MAX_NODES = 4096
 TABLE = 16384
@@ -330,13 +330,23 @@ def _chain_with(state, board, d, card):
 
 
 @kernel
-def _chosen(value, best, endings, streams, stream, explore):
-    """Whether the latest of so many endings replaces the chosen one: it is better, or a fair draw
-    among all of them says so.
+def _rank(value, endings, streams, stream, explore):
+    """What an ending is chosen by: its value, with noise where the search explores.
+
+    Args:
+        value: the ending's logit.
+        endings: how many have been judged, this one included.
+        streams: uint64 states of random generators.
+        stream: which of them to use.
+        explore: 0 for the value itself; above 0 for triangular noise of that half-width; below 0
+            for a fair draw among all endings.
     """
-    if explore:
-        return stream_below(streams, stream, endings) == 0
-    return value > best
+    if explore == 0.0:
+        return np.float64(value)
+    if explore < 0.0:
+        return np.float64(endings) if stream_below(streams, stream, endings) == 0 else -1.0e30
+    noise = stream_unit(streams, stream) + stream_unit(streams, stream) - 1.0
+    return value + explore * noise
 
 
 @kernel
@@ -361,7 +371,8 @@ def search(state, net, work, max_nodes, streams, stream, explore):
         max_nodes: positions within the turn to look at, at most; 1 to len(work.parents).
         streams: uint64 states of random generators (for `explore`).
         stream: which of them to use.
-        explore: 0 for the best ending, 1 for a uniformly random one.
+        explore: 0.0 for the best ending, above 0 for noise on the values, below 0 for a uniformly
+            random ending; see `_rank`.
 
     Returns:
         (value, actions): the value of the chosen ending in [0, 1] and the length of work.path;
@@ -383,7 +394,8 @@ def search(state, net, work, max_nodes, streams, stream, explore):
     nodes = 1
     node = 0
     endings = 0
-    best = -1.0e30
+    best = -2.0e30
+    chosen = np.float32(0.0)
     win = False
     scratch = work.state
     ending = work.ending
@@ -445,8 +457,10 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                         swap_row(net, old_chain, new_chain, work.acc)
                 value = upper_layers(net, work.acc, work.hidden)
                 endings += 1
-                if _chosen(value, best, endings, streams, stream, explore):
-                    best = value
+                rank = _rank(value, endings, streams, stream, explore)
+                if rank > best:
+                    best = rank
+                    chosen = value
                     ending[at + B_CHAIN] = new_chain
                     ending[at + B_PILE + d] = new_pile
                     ending[at + B_DEPTH + d] = new_depth
@@ -458,8 +472,10 @@ def search(state, net, work, max_nodes, streams, stream, explore):
             _copy(work.slots[node], ending)
             value = upper_layers(net, work.accs[node], work.hidden)
             endings += 1
-            if _chosen(value, best, endings, streams, stream, explore):
-                best = value
+            rank = _rank(value, endings, streams, stream, explore)
+            if rank > best:
+                best = rank
+                chosen = value
                 _keep(work, node, A_PASS, TURN_OVER)
         # Plays: each ends this part of the turn (flip, refill) or leads to another node.
         for part in range(3):
@@ -518,8 +534,10 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                         _swap(net, ending, at + B_SIZE, board_rows(scratch, k) + _R_SIZE, work.acc)
                 value = upper_layers(net, work.acc, work.hidden)
                 endings += 1
-                if _chosen(value, best, endings, streams, stream, explore):
-                    best = value
+                rank = _rank(value, endings, streams, stream, explore)
+                if rank > best:
+                    best = rank
+                    chosen = value
                     _keep(work, node, action, kind)
                 _restore(work, node)
             if win:
@@ -546,7 +564,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
         at -= 1
     if win:
         return 1.0, length
-    return sigmoid(best), length
+    return sigmoid(chosen), length
 
 
 @kernel

@@ -116,7 +116,7 @@ def test_turn_search_finds_the_best_of_all_endings(rules: Rules) -> None:
     work, other = (new_work(Game(rules, seed=0).state, network) for _ in range(2))
     checked = 0
     for game in states(rules, 4, 9):
-        value, length = search(game.state, network, work, MAX_NODES, STREAM, 0, 0)
+        value, length = search(game.state, network, work, MAX_NODES, STREAM, 0, 0.0)
         plan = work.path[:length].tolist()
         if work.info[0] > 60:
             continue
@@ -145,7 +145,7 @@ def test_random_endings_are_legal_and_all_reached() -> None:
     streams = np.ones(1, np.uint64)
     counts: dict[tuple[int, ...], int] = {}
     for _ in range(3000):
-        _, length = search(game.state, network, work, MAX_NODES, streams, 0, 1)
+        _, length = search(game.state, network, work, MAX_NODES, streams, 0, -1.0)
         plan = tuple(work.path[:length].tolist())
         counts[plan] = counts.get(plan, 0) + 1
     for plan in counts:
@@ -164,7 +164,7 @@ def test_turn_search_is_bounded() -> None:
     game = Game(rules, seed=1)
     work = new_work(game.state, network)
     for cap in (1, 7, MAX_NODES):
-        _, length = search(game.state, network, work, cap, STREAM, 0, 0)
+        _, length = search(game.state, network, work, cap, STREAM, 0, 0.0)
         assert 1 <= work.info[0] <= cap
         after = game.clone()
         for action in work.path[:length].tolist():

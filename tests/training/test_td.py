@@ -185,6 +185,29 @@ def test_killed_at_any_moment_it_resumes(tmp_path: Path) -> None:
         assert torch.equal(tensor, b["network"][name]), name
 
 
+def test_a_run_starts_from_another(tmp_path: Path) -> None:
+    """Weights, optimiser and totals go over, the schedule begins anew, and the card tells both."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    train(replace(TINY, iterations=2), first)
+    config = replace(TINY, iterations=1, warm_start=0, start_from=str(first), eval_every=1)
+    learner = Learner(config)
+    state = torch.load(first / "checkpoint.pt", weights_only=True)
+    for name, tensor in learner.network.state_dict().items():
+        assert torch.equal(tensor, state["network"][name])
+    assert learner.iteration == 0
+    assert learner.totals["games"] == state["totals"]["games"]
+    model = train(config, second)
+    assert model is not None
+    told = json.loads((model / "config.json").read_text())["trained"]
+    assert told["games"] == state["totals"]["games"] + TINY.games
+    assert len(told["earlier"]) == 1
+    assert (model / "README.md").read_text().count("| command |") == 2
+    with pytest.raises(CheckpointError, match="start_from"):
+        Learner(replace(config, hidden=32))
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        Learner(replace(config, start_from=str(tmp_path / "nowhere")))
+
+
 def test_a_signal_stops_it_with_a_checkpoint(tmp_path: Path) -> None:
     seen = []
 
