@@ -21,14 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skipbo_env.agents.agent import Agent, AgentError, BestAgent, RuleAgent, TurnAgent, make_agent
-from skipbo_env.agents.heuristics import choose
+from skipbo_env.agents.heuristics import choose_now
 from skipbo_env.agents.models import empty_network
 from skipbo_env.agents.network import Network
 from skipbo_env.agents.play import NETWORK, play_games
 from skipbo_env.agents.turn import MAX_NODES, Work, new_work, search
 from skipbo_env.engine import layout
-from skipbo_env.engine.jit import kernel
-from skipbo_env.engine.moves import legal_words
+from skipbo_env.engine.rng import mix64
 from skipbo_env.game import Game
 from skipbo_env.record import write_record
 from skipbo_env.rules import Rules
@@ -57,7 +56,10 @@ class Games:
 def unit_seeds(seed: int, units: range) -> NDArray[np.uint64]:
     """The deals' seeds of a stretch of units."""
     return np.array(
-        [np.random.SeedSequence([seed, unit]).generate_state(1, np.uint64)[0] for unit in units],
+        [
+            np.random.SeedSequence(seed, spawn_key=(unit,)).generate_state(1, np.uint64)[0]
+            for unit in units
+        ],
         np.uint64,
     )
 
@@ -74,11 +76,6 @@ def _network(agent: Any, rules: Rules) -> Network:
     if isinstance(agent, TurnAgent):
         return agent.model.value
     return empty_network(rules.players, rules.boards, 16, 32)
-
-
-@kernel
-def _choose(kind: Any, state: Any, streams: Any) -> Any:
-    return choose(kind, state, legal_words(state), streams, 0)
 
 
 class Match:
@@ -157,11 +154,13 @@ class Match:
         state = layout.new_state(rules, two_ended=self.two_ended)
         nets = [_network(agent, rules) for agent in self.agents]
         nodes = max(getattr(agent, "max_nodes", 1) for agent in self.agents)
-        works = (
-            self._free.pop()
-            if self._free
-            else tuple(new_work(state, net, MAX_NODES) for net in nets)
-        )
+        try:
+            works = self._free.pop()
+        except IndexError:  # a thread's first chunk
+            works = (
+                new_work(state, nets[0], MAX_NODES),
+                new_work(state, nets[1], MAX_NODES),
+            )
         codes = np.array([_code(agent, slot) for slot, agent in enumerate(self.agents)])
         seat_sides = np.arange(rules.players) % rules.sides
         seats = np.where(seat_sides[None, :] == games.sides[:, None], codes[0], codes[1])
@@ -181,7 +180,7 @@ class Match:
             games.reasons,
             games.decisions,
         )
-        self._free.append(works)  # type: ignore[arg-type]
+        self._free.append(works)
 
     def play_game(self, seed: int, side: int) -> Game:
         """One game as an object, move by move: the same game as in `play`, with its record."""
@@ -195,7 +194,7 @@ class Match:
             slot = 0 if self.rules.side_of(game.player) == side else 1
             agent = self.agents[slot]
             if isinstance(agent, RuleAgent):
-                game.apply(int(_choose(agent.kind, game.state, streams)))
+                game.apply(int(choose_now(agent.kind, game.state, streams)))
             elif isinstance(agent, TurnAgent):
                 if slot not in works:
                     works[slot] = new_work(game.state, agent.model.value, MAX_NODES)
@@ -212,13 +211,8 @@ class Match:
 
 
 def mix_stream(seed: int) -> int:
-    """The state of the agents' random generator in a game of this seed; the same as
-    `play.play_games` starts from.
-    """
-    z = (seed ^ 0xA5A5A5A5A5A5A5A5) & 0xFFFFFFFFFFFFFFFF
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
-    return z ^ (z >> 31)
+    """The agents' random generator in a game of this seed, as `play.play_games` starts it."""
+    return int(mix64(np.uint64(seed ^ 0xA5A5A5A5A5A5A5A5)))
 
 
 def mean_interval(units: NDArray[np.float64]) -> tuple[float, float, float]:
@@ -342,6 +336,8 @@ def evaluate(
         raise ValueError(f"workers: must be 1 to 1024, got {workers}")
     if seed < 0:
         raise ValueError(f"seed: cannot be negative, got {seed}")
+    if record is not None and two_ended:
+        raise ValueError("record: games with a two-ended draw pile are not recorded")
     match = Match(agent, against, Rules.of(rules, players), seed=seed, two_ended=two_ended)
     units = -(-games // match.unit_size)
     start = time.perf_counter()

@@ -74,8 +74,8 @@ def write_json(path: Path, data: Any) -> None:
     write_atomically(path, lambda file: file.write(text.encode()))
 
 
-def start_run(folder: Path, config: Config, *, resume: bool) -> Config:
-    """Make a run's folder, or find the settings of the one to resume.
+def settings_of(folder: Path, config: Config, *, resume: bool) -> Config:
+    """The settings to run with: the given ones, or those of the run to resume. Writes nothing.
 
     Raises:
         CheckpointError: the folder holds a run and resume was not asked for, or the reverse.
@@ -86,10 +86,22 @@ def start_run(folder: Path, config: Config, *, resume: bool) -> Config:
             raise CheckpointError(f"{folder}: holds no run to resume")
         try:
             return Config.load(file)
-        except json.JSONDecodeError as error:
-            raise CheckpointError(f"{file}: is not JSON ({error})") from None
+        except ValueError as error:
+            raise CheckpointError(f"{file}: {error}") from None
     if file.exists():
         raise CheckpointError(f"{folder}: holds a run already; use --resume or another folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(file, config.to_dict())
     return config
+
+
+def cut_log(file: Path, iteration: int) -> None:
+    """Drop the lines of a log that a run from this iteration on writes again, and broken ones."""
+    if not file.exists():
+        return
+    kept = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        try:
+            if json.loads(line)["iteration"] <= iteration:
+                kept.append(line + "\n")
+        except (ValueError, KeyError, TypeError):
+            continue
+    write_atomically(file, lambda out: out.write("".join(kept).encode()))

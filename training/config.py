@@ -109,6 +109,8 @@ class Config:
         }
         for name, (low, high) in bounds.items():
             value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ConfigError(f"{name}: needs a number, got {value!r:.40}")
             if not low <= value <= high:
                 raise ConfigError(f"{name}: must be {low:g} to {high:g}, got {value!r}")
         for name, step in (("hidden", 16), ("hidden2", 32)):

@@ -112,22 +112,28 @@ def train(
     Raises:
         CheckpointError: the folder cannot be used, or a file cannot be written or read.
     """
-    config = checkpoint.start_run(folder, config, resume=resume)
+    config = checkpoint.settings_of(folder, config, resume=resume)
     torch.set_num_threads(1 if config.device == "cpu" else torch.get_num_threads())
     learner = Learner(config)
     best: dict[str, Any] = {"score": -1.0}
+    file = folder / "checkpoint.pt"
     if resume:
+        state = checkpoint.load(file)
         try:
-            learner.load(checkpoint.load(folder / "checkpoint.pt"))
-        except (KeyError, RuntimeError) as error:  # missing parts, or other shapes
-            raise checkpoint.CheckpointError(
-                f"{folder / 'checkpoint.pt'}: does not fit these settings ({str(error)[:80]})"
-            ) from None
+            learner.load(state)
+        except checkpoint.CheckpointError as error:
+            raise checkpoint.CheckpointError(f"{file}: {error}") from None
         if (folder / "best.pt").exists():
             best = checkpoint.load(folder / "best.pt")
+        checkpoint.cut_log(folder / "log.jsonl", learner.iteration)
     else:
-        checkpoint.save(folder / "checkpoint.pt", learner.state())
-    writer = SummaryWriter(str(folder / "tensorboard"))
+        if config.start_from:
+            learner.start_from(Path(config.start_from))
+        folder.mkdir(parents=True, exist_ok=True)
+        checkpoint.save(file, learner.state())
+        # Last, so that a folder with settings always has something to resume from.
+        checkpoint.write_json(folder / "config.json", config.to_dict())
+    writer = SummaryWriter(str(folder / "tensorboard"), purge_step=learner.iteration + 1)
     revision = _revision()
 
     def log(kind: str, numbers: dict[str, Any]) -> None:

@@ -86,7 +86,7 @@ def self_play(
         while state[REASON] == 0:
             if n == capacity:
                 stats[7] += 1
-                break
+                return start  # the game is not over: nothing is known of its endings
             player = state[PLAYER]
             if teacher >= 0:
                 kind = PLAY_FIRST if stream_unit(streams, 0) < noise else teacher

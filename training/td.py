@@ -35,7 +35,7 @@ from skipbo_env.agents.network import Network, num_slots
 from skipbo_env.agents.turn import Work, new_work
 from skipbo_env.engine.layout import State, new_state
 from training.checkpoint import CheckpointError, load
-from training.config import Config
+from training.config import Config, ConfigError
 from training.network import ValueNetwork
 from training.selfplay import self_play
 
@@ -146,6 +146,11 @@ class Learner:
     """
 
     def __init__(self, config: Config) -> None:
+        try:
+            torch.zeros(1, device=config.device)
+        except (RuntimeError, AssertionError) as error:
+            text = str(error).splitlines()[0][:80]
+            raise ConfigError(f"device: {config.device!r} cannot be used here ({text})") from None
         torch.manual_seed(config.seed)
         self.config = config
         self.network = ValueNetwork(
@@ -156,22 +161,15 @@ class Learner:
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.lr)
         self.iteration = 0
         self.totals = {"games": 0.0, "decisions": 0.0, "seconds": 0.0, "cpu_seconds": 0.0}
-        if config.start_from:
-            self._start_from(Path(config.start_from))
         self.player = Player(config, self.average.compiled())
 
-    def _start_from(self, folder: Path) -> None:
+    def start_from(self, folder: Path) -> None:
         """Take over a run's network, optimiser and totals; the schedule begins anew."""
         state = load(folder / "checkpoint.pt")
         try:
-            self.network.load_state_dict(state["network"])
-            self.average.load_state_dict(state["average"])
-            self.optimiser.load_state_dict(state["optimiser"])
-            self.totals = dict(state["totals"])
-        except (KeyError, RuntimeError, ValueError) as error:
-            raise CheckpointError(
-                f"start_from: {folder}: does not fit these settings ({str(error)[:80]})"
-            ) from None
+            self.load({**state, "iteration": 0})
+        except CheckpointError as error:
+            raise CheckpointError(f"start_from: {folder}: {error}") from None
 
     def iterate(self) -> dict[str, float]:
         """Play, learn, and say how it went; numbers for the log."""
@@ -232,7 +230,8 @@ class Learner:
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()
             self.optimiser.step()
-            torch._foreach_lerp_(mean, weights, 1.0 - config.average)
+            with torch.no_grad():  # else the mean would keep the graph of every step
+                torch._foreach_lerp_(mean, weights, 1.0 - config.average)
             losses.append(loss.detach())
         return float(torch.stack(losses).mean()) if losses else math.nan
 
@@ -247,12 +246,20 @@ class Learner:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint's state."""
-        self.network.load_state_dict(state["network"])
-        self.average.load_state_dict(state["average"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.iteration = int(state["iteration"])
-        self.totals = dict(state["totals"])
+        """Go on from a checkpoint's state.
+
+        Raises:
+            CheckpointError: a part is missing or has the shape of other settings.
+        """
+        try:
+            self.network.load_state_dict(state["network"])
+            self.average.load_state_dict(state["average"])
+            self.optimiser.load_state_dict(state["optimiser"])
+            self.iteration = int(state["iteration"])
+            self.totals = dict(state["totals"])
+        except (KeyError, RuntimeError, ValueError) as error:
+            text = " ".join(str(error).split())[:80]
+            raise CheckpointError(f"does not fit these settings ({text})") from None
 
 
 def calibration(batch: Batch, bins: int = 10) -> dict[str, float]:

@@ -27,7 +27,6 @@ from skipbo_env.agents.models import Model, ModelError, find_model, list_models,
 from skipbo_env.agents.network import FLIP, FLIP_REFILL, REFILL, TURN_OVER, evaluate_slots
 from skipbo_env.agents.turn import MAX_NODES, Work, fill_ending, new_work, search
 from skipbo_env.engine import layout, moves
-from skipbo_env.engine.jit import kernel
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 
@@ -64,11 +63,6 @@ def _game(game_or_position: Game | Mapping[str, Any]) -> Game:
     return game
 
 
-@kernel
-def _choose(kind: Any, state: Any, streams: Any) -> Any:
-    return heuristics.choose(kind, state, moves.legal_words(state), streams, 0)
-
-
 class RuleAgent:
     """A rule-based agent, with a random stream of its own."""
 
@@ -87,7 +81,7 @@ class RuleAgent:
 
     def act(self, game_or_position: Game | Mapping[str, Any]) -> int:
         """The id of the chosen action for the seat to move."""
-        return int(_choose(self.kind, _game(game_or_position).state, self._streams))
+        return int(heuristics.choose_now(self.kind, _game(game_or_position).state, self._streams))
 
 
 class TurnAgent:
@@ -133,7 +127,7 @@ class TurnAgent:
         search(game.state, self.model.value, work, self.max_nodes, self._streams, 0, 0.0)
         return int(work.path[0])
 
-    def _judge(self, game: Game, work: Work, action: int) -> tuple[float, list[int], str]:
+    def _judge(self, game: Game, work: Work, action: int) -> tuple[float, list[int], str | None]:
         """The win probability of an action with the best that can follow, the line, its end."""
         net = self.model.value
         kind = int(fill_ending(game.state, action, work))
@@ -148,7 +142,11 @@ class TurnAgent:
         value, length = search(after, net, work, self.max_nodes, self._streams, 0, 0.0)
         line = [action, *(int(a) for a in work.path[:length])]
         last = MOVES[line[-1]]
-        ends = "pass" if last.kind == "pass" else LINE_ENDS[int(work.info[2])]
+        ends: str | None = LINE_ENDS[int(work.info[2])]
+        if last.kind == "pass":
+            ends = "pass"
+        elif last.kind == "play" and ends == "discard":
+            ends = None  # the search was cut off before an ending
         return float(value), line, "win" if value == 1.0 and last.source == "stock" else ends
 
     @staticmethod
@@ -188,17 +186,12 @@ class TurnAgent:
         chosen = [a for a in chosen if a not in set(avoid or ())]
         if not chosen:
             raise AgentError("allow, avoid: no legal action is left to consider")
-        twins = _twins(game, legal)
-        judged: dict[int, tuple[float, list[int], str]] = {}
-        for action in chosen:
-            first = twins.get(action)
-            if first in judged:
-                value, line, ends = judged[first]
-                judged[action] = (
-                    (value, [action, *line[1:]], ends)
-                    if len(line) == 1
-                    else self._judge(game, work, action)
-                )
+        twins = _twins(game, chosen)
+        judged: dict[int, tuple[float, list[int], str | None]] = {}
+        for action in chosen:  # ascending, so that a twin comes after its original
+            if action in twins:
+                value, line, ends = judged[twins[action]]
+                judged[action] = (value, _mirrored(line, action), ends)
             else:
                 judged[action] = self._judge(game, work, action)
         ranked = sorted(judged, key=lambda a: (-judged[a][0], a))
@@ -224,6 +217,18 @@ class TurnAgent:
                 for action in ranked[:top]
             ],
         }
+
+
+def _mirrored(line: list[int], action: int) -> list[int]:
+    """The line of a move's twin: the same turn with the two piles in each other's place."""
+    here, there = MOVES[line[0]].pile, MOVES[action].pile
+    swap = {here: there, there: here}
+    rest = []
+    for step in line[1:]:
+        move = MOVES[step]
+        pile = swap.get(move.pile, move.pile) if move.kind == "play" else move.pile
+        rest.append(step + pile - move.pile)
+    return [action, *rest]
 
 
 def _twins(game: Game, legal: list[int]) -> dict[int, int]:
@@ -358,9 +363,13 @@ def _own_agent(text: str) -> Any:
     if os.getcwd() not in sys.path:  # a script's own folder stands there, not the user's
         sys.path.append(os.getcwd())
     try:
-        agent = getattr(importlib.import_module(parts[1]), parts[2])()
+        factory = getattr(importlib.import_module(parts[1]), parts[2])
     except (ImportError, AttributeError) as error:
         raise AgentError(f"agent: {text!r:.80} cannot be imported: {error}") from None
+    try:
+        agent = factory()
+    except Exception as error:  # whatever a user's code raises is its own
+        raise AgentError(f"agent: {text!r:.80} fails: {type(error).__name__}: {error}") from error
     if not callable(getattr(agent, "act", None)):
         raise AgentError(f"agent: {text!r:.80} has no act(game_or_position)")
     if not hasattr(agent, "name"):

@@ -41,6 +41,7 @@ from skipbo_env.engine.moves import (
     A_HAND,
     A_STOCK2,
     count_words,
+    legal_words,
     nth_action,
     other_board,
     own_board,
@@ -300,3 +301,9 @@ def choose(kind, state, words, streams, i):
         if n:
             return nth_action(plays, stream_below(streams, i, n))
     return nth_action(words, stream_below(streams, i, count_words(words)))
+
+
+@kernel
+def choose_now(kind, state, streams):
+    """`choose` for a game whose legal actions are not at hand, with the first generator."""
+    return choose(kind, state, legal_words(state), streams, 0)

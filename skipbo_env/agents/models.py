@@ -113,11 +113,14 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         )
     try:
         rules = Rules.from_dict({"players": config["players"], "teams": config["teams"]})
-        tensors: Mapping[str, NDArray[Any]] = load_tensors(weights)
-        value = network_of(tensors, rules.players, rules.boards)
     except KeyError as error:
         raise ModelError(f"{config_file}: {error.args[0]}: is missing") from None
-    except (SafetensorError, ValueError) as error:
+    except ValueError as error:
+        raise ModelError(f"{config_file}: {error}") from None
+    try:
+        tensors: Mapping[str, NDArray[Any]] = load_tensors(weights)
+        value = network_of(tensors, rules.players, rules.boards)
+    except (SafetensorError, ValueError, KeyError) as error:
         raise ModelError(f"{weights_file}: {str(error)[:200]}") from None
     digest = hashlib.sha256(weights).hexdigest()
     name = folder.resolve().name

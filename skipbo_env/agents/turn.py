@@ -375,9 +375,9 @@ def search(state, net, work, max_nodes, streams, stream, explore):
             random ending; see `_rank`.
 
     Returns:
-        (value, actions): the value of the chosen ending in [0, 1] and the length of work.path;
-        (value, 1) with a value of -1 where the search found no ending within its nodes (the first
-        legal action is then the path).
+        (value, actions): the value of the chosen ending in [0, 1] and the length of work.path.
+        Where the search finds no ending within its nodes, the value of the table as it stands and
+        the first legal action alone.
     """
     player = state[PLAYER]
     hand = HEADER + HAND_CELLS * player
@@ -548,8 +548,11 @@ def search(state, net, work, max_nodes, streams, stream, explore):
     work.info[0] = nodes
     work.info[1] = endings
     if endings == 0:
+        # Nothing ends within so few nodes: the table as it stands has to do.
         work.path[0] = nth_action(legal_words(state), 0)
-        return -1.0, 1
+        work.info[2] = TURN_OVER
+        _copy(work.slots[0], work.best)
+        return sigmoid(upper_layers(net, work.accs[0], work.hidden)), 1
     node = work.info[2]
     length = 1
     while node > 0:

@@ -7,6 +7,7 @@ Numba's version and the CPU.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -42,7 +43,8 @@ def source_hash(package: Path = _PACKAGE) -> str:
 def cache_directory() -> Path:
     """Where kernels are kept: SKIPBO_CACHE_DIR, the user's cache folder, or a temporary one.
 
-    Numba's cache files are pickles, so a folder that others could write is never used.
+    Numba's cache files are pickles, so in the temporary folder only one that is closed to others
+    will do; the other two are the user's to keep.
     """
     setting = os.environ.get("SKIPBO_CACHE_DIR")
     base = Path(setting) if setting else user_cache_path("skipbo_env", appauthor=False)
@@ -53,7 +55,7 @@ def cache_directory() -> Path:
             is_new = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if root != base and not _is_private(root):
-                continue
+                continue  # the temporary folder is everybody's
             if os.access(folder, os.W_OK):
                 if is_new:
                     _forget_old(root)
@@ -78,12 +80,11 @@ def _is_private(folder: Path) -> bool:
 
 def _forget_old(root: Path) -> None:
     """Drop the kernels of sources and machines that nobody has compiled for in a month."""
+    oldest = time.time() - 30 * 86400
     for old in root.iterdir():
-        if (
-            re.fullmatch(r"[0-9a-f]{16}", old.name)
-            and time.time() - old.stat().st_mtime > 30 * 86400
-        ):
-            shutil.rmtree(old, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another process may be doing the same
+            if re.fullmatch(r"[0-9a-f]{16}", old.name) and old.stat().st_mtime < oldest:
+                shutil.rmtree(old)
 
 
 _CACHE = cache_directory()

@@ -180,7 +180,7 @@ def unseen_counts(state, player, out):
         naturals = ((1 << state[HEIGHT + b]) - 1) & ~wilds
         for h in range(12):
             out[1 + h] -= naturals >> h & 1
-        out[WILD] -= popcount(np.uint64(wilds))
+        out[WILD] -= np.int64(popcount(np.uint64(wilds)))
     for k in range(state[BOARDS]):
         top = state[BOARD + BOARD_CELLS * k + STOCK_TOP]
         if top:

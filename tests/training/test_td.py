@@ -70,8 +70,10 @@ def test_targets_are_lambda_returns_of_the_same_seat() -> None:
 
 def test_schedule_runs_from_start_to_end() -> None:
     first, last = schedule(DEFAULT, 0), schedule(DEFAULT, DEFAULT.iterations - 1)
-    assert first == {"lr": DEFAULT.lr, "lam": DEFAULT.lam, "explore": DEFAULT.explore}
-    assert last == pytest.approx({"lr": DEFAULT.lr_final, "lam": DEFAULT.lam_final, "explore": 0.0})
+    names = ("lr", "lam", "explore", "blur")
+    assert first == {name: getattr(DEFAULT, name) for name in names}
+    ends = {"lr": DEFAULT.lr_final, "lam": DEFAULT.lam_final, "explore": 0.0, "blur": 0.0}
+    assert last == pytest.approx(ends)
 
 
 def test_compiled_network_agrees_with_torch() -> None:
@@ -118,6 +120,8 @@ def test_n_and_n_iterations_are_2n_bit_for_bit() -> None:
         again.iterate()
     for a, b in zip(weights(whole), weights(again), strict=True):
         assert np.array_equal(a, b)
+    # The mean keeps no graph of the steps that made it.
+    assert all(p.grad_fn is None and p.is_leaf for p in whole.average.parameters())
 
 
 def test_threads_make_no_difference() -> None:
@@ -179,6 +183,12 @@ def test_killed_at_any_moment_it_resumes(tmp_path: Path) -> None:
     assert process.wait() == -signal.SIGKILL
     train(config, folder, resume=True)
     train(config, whole)
+    logs = [(path / "log.jsonl").read_text().splitlines() for path in (folder, whole)]
+    told = [
+        [entry["iteration"] for entry in map(json.loads, lines) if entry["kind"] == "train"]
+        for lines in logs
+    ]
+    assert told[0] == told[1] == list(range(1, 61))
     a, b = (torch.load(path / "checkpoint.pt", weights_only=True) for path in (folder, whole))
     assert a["iteration"] == b["iteration"] == 60
     for name, tensor in a["network"].items():
@@ -191,6 +201,7 @@ def test_a_run_starts_from_another(tmp_path: Path) -> None:
     train(replace(TINY, iterations=2), first)
     config = replace(TINY, iterations=1, warm_start=0, start_from=str(first), eval_every=1)
     learner = Learner(config)
+    learner.start_from(first)
     state = torch.load(first / "checkpoint.pt", weights_only=True)
     for name, tensor in learner.network.state_dict().items():
         assert torch.equal(tensor, state["network"][name])
@@ -202,10 +213,12 @@ def test_a_run_starts_from_another(tmp_path: Path) -> None:
     assert told["games"] == state["totals"]["games"] + TINY.games
     assert len(told["earlier"]) == 1
     assert (model / "README.md").read_text().count("| command |") == 2
+    third = tmp_path / "third"
     with pytest.raises(CheckpointError, match="start_from"):
-        Learner(replace(config, hidden=32))
+        train(replace(config, hidden=32), third)
     with pytest.raises(CheckpointError, match="no checkpoint"):
-        Learner(replace(config, start_from=str(tmp_path / "nowhere")))
+        train(replace(config, start_from=str(tmp_path / "nowhere")), third)
+    assert not third.exists()
 
 
 def test_a_signal_stops_it_with_a_checkpoint(tmp_path: Path) -> None:
@@ -273,6 +286,16 @@ def test_a_full_disk_leaves_the_earlier_checkpoint(
 def test_settings_out_of_range(changes: dict[str, object], word: str) -> None:
     with pytest.raises(ConfigError, match=word):
         replace(DEFAULT, **changes)
+
+
+def test_a_start_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A device that is not there is named, and the folder can be used afterwards."""
+    config = replace(TINY, iterations=1)
+    with pytest.raises(ConfigError, match="device"):
+        train(replace(config, device="cuda:99"), tmp_path / "run")
+    with pytest.raises(ConfigError, match="games"):
+        Config.from_dict({"games": "5"})
+    assert train(config, tmp_path / "run") is not None
 
 
 def test_settings_that_cannot_be_played() -> None:
