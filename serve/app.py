@@ -13,15 +13,24 @@ import secrets
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException, SecurityError
+from werkzeug.middleware.proxy_fix import ProxyFix
 
-from serve import limits, schemas, suggest
+import serve.matches
+import serve.review  # noqa: F401 - like the line before it, declares operations
+import skipbo_env
+from serve import docs, games, limits, schemas, suggest
+from serve.limits import RateLimit
+from serve.metrics import CONTENT_TYPE, Gauge, Metrics
 from serve.openapi import document
 from serve.operations import json_response, operation, problem_response, register
+from serve.page import register_page
 from serve.problems import KINDS, Problem
 from serve.service import Agents, Service, service
+from serve.store import GAMES, IN_MEMORY, MATCHES, Store, default_url
 
 LOG = logging.getLogger("serve")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
@@ -42,6 +51,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
 }
+_UNLIMITED = ("/healthz", "/readyz")
 _EXPOSED = "X-Request-ID, Retry-After, Location"
 
 
@@ -67,6 +77,11 @@ def create_app(
     testing: bool = False,
     cors_origins: Sequence[str] = (),
     trusted_hosts: Sequence[str] | None = None,
+    max_games: int = 10_000,
+    keep_days: float = 30.0,
+    rate_limit: float | None = None,
+    proxies: int = 0,
+    metrics_dir: str | os.PathLike[str] | None = None,
 ) -> Flask:
     """Make the service.
 
@@ -75,27 +90,53 @@ def create_app(
 
     Args:
         agent: who answers where a request names no agent; None for the best one.
-        database_url: where games will be kept; nothing uses it yet.
+        database_url: where games are kept, as SQLAlchemy has it; None for a SQLite file in the
+            user's data directory, in tests for one in memory.
         models_dir: a directory of models beside those that ship.
         testing: compare answers with their schemas, and warm the kernels first.
         cors_origins: origins whose pages may use the service, such as "https://example.org".
         trusted_hosts: names that the Host header may have; None for any.
+        max_games: games that may be open at once, and matches.
+        keep_days: days that games and matches are kept after their last change.
+        rate_limit: requests a second of one client's, in each process; None for no limit.
+        proxies: how many proxies of one's own stand before the service; the client's address is
+            then what the first of them says in X-Forwarded-For.
+        metrics_dir: an empty folder in which several processes put their counts together.
 
     Raises:
-        ValueError: no such agent.
+        ValueError: no such agent, no such database, or one made by a newer program, or a limit
+            that is none.
     """
     app = Flask(__name__, static_folder=None)
     app.testing = testing
     # Assigned, since Flask presets the key. Each operation lowers it to its own limit.
-    app.config["MAX_CONTENT_LENGTH"] = max(limits.BODY, limits.BATCH_BODY)
+    app.config["MAX_CONTENT_LENGTH"] = max(limits.BODY, limits.BATCH_BODY, limits.ANALYSIS_BODY)
     app.config["TRUSTED_HOSTS"] = list(trusted_hosts) if trusted_hosts else None
     app.config["CORS_ORIGINS"] = frozenset(cors_origins)
-    app.config["DATABASE_URL"] = database_url
     app.url_map.merge_slashes = False
-    app.extensions["skipbo"] = Service(Agents(models_dir, agent))
+    store = Store(
+        database_url or (IN_MEMORY if testing else default_url()),
+        engine=skipbo_env.__version__,
+        max_open=max_games,
+        keep_days=keep_days,
+    )
+    metrics = Metrics(metrics_dir)
+    app.extensions["skipbo"] = Service(
+        Agents(models_dir, agent, metrics),
+        store,
+        metrics,
+        rate_limit=None if rate_limit is None else RateLimit(rate_limit),
+    )
+    with suppress(Problem):  # logged; tried again with every request, suggestions do without
+        store.prepare()
     register(app)
+    register_page(app)
     app.add_url_rule("/v1/openapi.json", "openapi", lambda: json_response(document()))
+    app.add_url_rule("/docs", "docs", _docs)
+    app.add_url_rule("/metrics", "metrics", _metrics)
     app.add_url_rule("/problems/<kind>", "problems", _describe_problem)
+    if proxies:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies)  # type: ignore[method-assign]
     app.before_request(_begin)
     app.after_request(_finish)
     app.register_error_handler(Exception, _answer_error)
@@ -109,6 +150,7 @@ def create_app(
 def _warm(app: Flask) -> None:
     """Compile all kernels that suggestions need; ready is who can answer with the own agent."""
     with app.app_context():
+        games.warm()
         able = []
         for choice in service().agents.to_warm():
             try:
@@ -119,6 +161,34 @@ def _warm(app: Flask) -> None:
                 able.append(choice)
         if service().agents.default in able:
             service().ready.set()
+
+
+def _docs() -> Response:
+    """Every call, for people."""
+    response = Response(docs.page(document()), mimetype="text/html")
+    response.headers["Content-Security-Policy"] = docs.CSP
+    return response
+
+
+def _metrics() -> Response:
+    """The counters, for Prometheus."""
+    state = service()
+    gauges: list[Gauge] = [
+        (
+            "skipbo_model_info",
+            "The models that can be asked for.",
+            [
+                ({"name": str(entry["name"]), "sha256": str(entry["sha256"])}, 1)
+                for entry in state.agents.listed.values()
+                if entry.get("sha256")
+            ],
+        )
+    ]
+    with suppress(Problem):  # without its database the service has still something to tell
+        for table in (GAMES, MATCHES):
+            count = state.store.count_open(table)
+            gauges.append((f"skipbo_open_{table.name}", f"Open {table.name}.", [({}, count)]))
+    return Response(state.metrics.text(gauges), content_type=CONTENT_TYPE)
 
 
 def _describe_problem(kind: str) -> Response:
@@ -132,6 +202,13 @@ def _describe_problem(kind: str) -> Response:
 
 
 def _begin() -> None:
+    """Name a request, and refuse it where its client asks too often."""
+    _name_request()
+    if (limit := service().rate_limit) is not None and request.path not in _UNLIMITED:
+        limit.check(request.remote_addr)
+
+
+def _name_request() -> None:
     given = request.headers.get("X-Request-ID", "")
     g.request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
     g.started = time.perf_counter()
@@ -140,13 +217,16 @@ def _begin() -> None:
 def _finish(response: Response) -> Response:
     """Give an answer the headers that all have, and write the log's line."""
     if "request_id" not in g:  # an error before the request began, such as a bad Host
-        _begin()
+        _name_request()
     headers = response.headers
     headers["X-Request-ID"] = g.request_id
     for name, value in _HEADERS.items():
         headers.setdefault(name, value)
     headers.setdefault("Cache-Control", "no-store")
     _allow_origin(response)
+    seconds = time.perf_counter() - g.started
+    route = "none" if request.url_rule is None else request.url_rule.rule
+    service().metrics.request(route, response.status_code, seconds)
     LOG.info(
         json.dumps(
             {
@@ -154,7 +234,7 @@ def _finish(response: Response) -> Response:
                 "method": request.method,
                 "path": request.path[:200],
                 "status": response.status_code,
-                "ms": round(1000 * (time.perf_counter() - g.started), 2),
+                "ms": round(1000 * seconds, 2),
             }
         )
     )

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import ipaddress
+import math
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from serve.problems import Problem
 
 BODY = 64 * 1024
 BATCH_BODY = 256 * 1024
+ANALYSIS_BODY = 2 * 1024 * 1024
 BATCH_POSITIONS = 64
 MAX_BUDGET_MS = 2_000
 MAX_BATCH_BUDGET_MS = 10_000
 MAX_SAMPLES = 20_000
+MAX_ANALYSIS_S = 10.0
+MAX_TURNS = 5_000  # of a game kept here, whose every move is followed again for each answer
+MAX_MATCH_GAMES = 1_000
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 JSON_ERRORS = 20
 RETRY_AFTER_S = 1
@@ -25,6 +32,69 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class RateLimit:
+    """A bucket of tokens for each client: every request takes one, and they come back with time.
+
+    It counts in this process alone. An IPv6 client is a /64 network, all of which it has.
+
+    Args:
+        per_second: requests that a client may make on average.
+        burst: requests at once after a pause; None for four seconds' worth, but 60 or more.
+        clock: seconds, for tests.
+    """
+
+    CLIENTS = 10_000
+
+    def __init__(
+        self,
+        per_second: float,
+        burst: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not per_second > 0:
+            raise ValueError(f"rate_limit: must be above 0, got {per_second}")
+        self._per_second = per_second
+        self._burst = max(60.0, 4 * per_second) if burst is None else burst
+        self._clock = clock
+        self._lock = threading.Lock()
+        # Tokens and when they were counted; who asked last stands last.
+        self._clients: dict[str, tuple[float, float]] = {}
+
+    def check(self, address: str | None) -> None:
+        """Take a token of a client's.
+
+        Raises:
+            Problem: "too-many-requests".
+        """
+        client = _network(address or "")
+        now = self._clock()
+        with self._lock:
+            tokens, then = self._clients.pop(client, (self._burst, now))
+            tokens = min(self._burst, tokens + (now - then) * self._per_second)
+            allowed = tokens >= 1
+            self._clients[client] = (tokens - 1 if allowed else tokens, now)
+            if len(self._clients) > self.CLIENTS:  # whoever has not asked for longest starts anew
+                del self._clients[next(iter(self._clients))]
+        if not allowed:
+            raise Problem(
+                "too-many-requests",
+                f"{self._per_second:g} requests a second are allowed",
+                headers={"Retry-After": str(math.ceil((1 - tokens) / self._per_second))},
+            )
+
+
+def _network(address: str) -> str:
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return address
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
 class Gate:

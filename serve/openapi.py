@@ -6,6 +6,7 @@ docs/openapi.json is a copy for readers; a test compares it with this.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,9 +20,12 @@ from serve.operations import OPERATIONS, Operation
 from serve.problems import KINDS
 
 _ABOUT = """\
-Ranked moves for Skip-Bo positions. Probabilities are numbers from 0 to 1 and always the mover's. \
+Skip-Bo: ranked moves for positions, games against agents, the analysis of game records, and the \
+score of matches. Probabilities are numbers from 0 to 1 and always the mover's. \
 Fields may be added within /v1, never changed. Of equal keys in a JSON object the last one counts. \
 X-Request-ID ([A-Za-z0-9-]{1,64}) is taken over into the answer, or made."""
+
+_PARAMETER = re.compile(r"<(\w+)>")
 
 
 def document() -> dict[str, Any]:
@@ -39,12 +43,11 @@ def document() -> dict[str, Any]:
     )
     paths: dict[str, Any] = {}
     for op in sorted(OPERATIONS, key=lambda op: op.path):
-        path = op.path.replace("<", "{").replace(">", "}")
-        paths.setdefault(path, {})[op.method.lower()] = _describe(op, names)
+        paths.setdefault(op.template, {})[op.method.lower()] = _describe(op, names)
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "Skip-Bo suggestions",
+            "title": "Skip-Bo",
             "version": "1",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             "description": _ABOUT,
@@ -60,11 +63,15 @@ def _describe(op: Operation, names: Mapping[Any, Any]) -> dict[str, Any]:
     for kind in op.problems:
         by_status.setdefault(KINDS[kind].status, []).append(kind)
     responses: dict[str, Any] = {
-        "200": {
+        str(op.status): {
             "description": "The answer.",
             "content": {"application/json": {"schema": names[op.returns, "serialization"]}},
         }
     }
+    if op.status == 201:
+        responses["201"]["headers"] = {
+            "Location": {"description": "Where it is.", "schema": {"type": "string"}}
+        }
     problem = {"$ref": "#/components/schemas/Problem"}
     for status, kinds in sorted(by_status.items()):
         responses[str(status)] = {
@@ -78,9 +85,14 @@ def _describe(op: Operation, names: Mapping[Any, Any]) -> dict[str, Any]:
     }
     if op.description:
         entry["description"] = op.description
+    if parameters := _PARAMETER.findall(op.path):
+        entry["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in parameters
+        ]
     if op.body is not None:
         entry["requestBody"] = {
-            "required": True,
+            "required": not op.optional,
             "content": {"application/json": {"schema": names[op.body, "validation"]}},
         }
     return entry

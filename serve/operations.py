@@ -22,7 +22,7 @@ from serve.problems import Problem
 
 _Body = TypeVar("_Body", bound=BaseModel)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_ALWAYS = ("internal-error",)
+_ALWAYS = ("too-many-requests", "internal-error")
 _WITH_BODY = ("not-json", "too-large", "unsupported-media-type", "invalid-body")
 
 
@@ -39,6 +39,8 @@ class Operation:
         returns: the answer's model.
         problems: kinds of problems that it may answer beside those that all may.
         limit: bytes of a body.
+        status: of the answer; 201 names the new thing's address by its "id".
+        optional: whether the body may be left out.
     """
 
     method: str
@@ -50,6 +52,13 @@ class Operation:
     returns: type[BaseModel]
     problems: tuple[str, ...]
     limit: int
+    status: int = 200
+    optional: bool = False
+
+    @property
+    def template(self) -> str:
+        """The path as OpenAPI has it."""
+        return self.path.replace("<", "{").replace(">", "}")
 
 
 OPERATIONS: list[Operation] = []
@@ -63,6 +72,8 @@ def operation(
     body: type[BaseModel] | None = None,
     problems: Sequence[str] = (),
     limit: int = limits.BODY,
+    status: int = 200,
+    optional: bool = False,
 ) -> Callable[[_Function], _Function]:
     """Make a function an endpoint.
 
@@ -73,6 +84,8 @@ def operation(
         body: the request's model; the function gets it as `body`.
         problems: kinds of problems that the function raises.
         limit: bytes of a body.
+        status: of the answer; 201 names the new thing's address by its "id".
+        optional: the body may be left out, and is then the model's defaults.
     """
 
     def decorate(function: _Function) -> _Function:
@@ -90,6 +103,8 @@ def operation(
                 returns,
                 tuple(dict.fromkeys(kinds)),
                 limit,
+                status,
+                optional,
             )
         )
         return function
@@ -108,10 +123,19 @@ def register(app: Flask) -> None:
 def _view(op: Operation) -> Callable[..., Response]:
     def view(**parameters: Any) -> Response:
         if op.body is not None:
-            parameters["body"] = read_body(op.body, op.limit)
-        return json_response(op.function(**parameters), model=op.returns)
+            left_out = op.optional and not _has_body()
+            parameters["body"] = op.body() if left_out else read_body(op.body, op.limit)
+        data = op.function(**parameters)
+        response = json_response(data, model=op.returns, status=op.status)
+        if op.status == 201:
+            response.headers["Location"] = f"{op.path}/{data['id']}"
+        return response
 
     return view
+
+
+def _has_body() -> bool:
+    return bool(request.content_length) or "Transfer-Encoding" in request.headers
 
 
 def read_body(model: type[_Body], limit: int) -> _Body:

@@ -62,6 +62,36 @@ KINDS: dict[str, Kind] = {
     "illegal-action": Kind(
         422, "Illegal action", "The action is none, or not legal in this position."
     ),
+    "impossible-rules": Kind(
+        422, "Impossible rules", "The settings cannot be played, or not on this service."
+    ),
+    "impossible-record": Kind(
+        422,
+        "Impossible record",
+        "It is no record of a game, or an event cannot follow from the deal and those before it.",
+    ),
+    "impossible-entry": Kind(422, "Impossible entry", "No game can end with these cards left."),
+    "stale": Kind(
+        409,
+        "Not the current state",
+        "The game or match has moved on, by a double click, a second window or a retry of what "
+        "was done already; current shows how it stands.",
+    ),
+    "game-over": Kind(409, "Game over", "The game or match has ended; nothing can be added to it."),
+    "not-over": Kind(
+        409, "Not over yet", "The whole record is told once the game has ended, not before."
+    ),
+    "cannot-undo": Kind(
+        409,
+        "Cannot be undone",
+        "There is nothing to take back, or hidden cards were shown since, or the turn has passed.",
+    ),
+    "unreadable-game": Kind(
+        410, "Unreadable game", "The game was kept by a version whose games this one cannot read."
+    ),
+    "too-many-requests": Kind(
+        429, "Too many requests", "This address asks too often; wait for Retry-After seconds."
+    ),
     "internal-error": Kind(
         500, "Internal error", "A fault of the service; its log has the request id of the answer."
     ),
@@ -72,6 +102,21 @@ KINDS: dict[str, Kind] = {
     ),
     "not-ready": Kind(
         503, "Not ready", "The service is starting; try again after Retry-After seconds."
+    ),
+    "agent-gone": Kind(
+        503, "Agent gone", "An agent of this game is not here any more; the game is kept."
+    ),
+    "storage": Kind(
+        503,
+        "Storage fault",
+        "The database is full, locked or away; nothing was changed. Try again after Retry-After "
+        "seconds.",
+    ),
+    "too-many-games": Kind(
+        503,
+        "Too many games",
+        "As many games or matches are open as the service keeps; try again after Retry-After "
+        "seconds.",
     ),
     "http-error": Kind(0, "HTTP error", "Any other error of HTTP, with its own status."),
 }
@@ -86,6 +131,7 @@ class Problem(Exception):
         errors: (pointer, code, detail) of each failing field of the body; pointers are RFC 6901.
         headers: headers to send with it.
         status: instead of the kind's.
+        current: the game or match as it stands, where the request did not fit it.
     """
 
     def __init__(
@@ -96,6 +142,7 @@ class Problem(Exception):
         errors: Sequence[tuple[str, str, str]] = (),
         headers: Mapping[str, str] | None = None,
         status: int | None = None,
+        current: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
@@ -103,6 +150,7 @@ class Problem(Exception):
         self.errors = list(errors)
         self.headers = dict(headers or {})
         self.status = status or KINDS[kind].status
+        self.current = current
 
     def to_json(self, instance: str, request_id: str) -> dict[str, Any]:
         """The problem as JSON data; "pointer" is the first failing field's, if there is one."""
@@ -120,6 +168,8 @@ class Problem(Exception):
                 {"pointer": pointer, "code": code, "detail": detail}
                 for pointer, code, detail in self.errors
             ]
+        if self.current is not None:
+            data["current"] = self.current
         return data
 
 

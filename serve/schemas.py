@@ -9,15 +9,25 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    model_validator,
+)
 from pydantic_core import CoreSchema, PydanticCustomError
+from typing_extensions import Self
 
 from serve import limits
 from skipbo_env.actions import MAX_ACTIONS, IllegalAction, parse_action
 from skipbo_env.rules import PRESETS
 
 
-def _integral(value: Any) -> Any:
+def integral(value: Any) -> Any:
     """5.0 as 5: the number is the same in JSON."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -26,7 +36,7 @@ def _integral(value: Any) -> Any:
 
 def _action(value: Any) -> Any:
     """An action's id from its id or its text."""
-    value = _integral(value)
+    value = integral(value)
     if isinstance(value, str):
         try:
             return parse_action(value)
@@ -67,8 +77,8 @@ class ActionSchema:
 
 # The bound stands before the validator: the other way round pydantic writes "ge" into the schema.
 ActionId = Annotated[int, Field(ge=0, le=MAX_ACTIONS - 1), BeforeValidator(_action), ActionSchema()]
-Seat = Annotated[int, Field(ge=0, le=11), BeforeValidator(_integral)]
-Size = Annotated[int, Field(ge=0, le=300), BeforeValidator(_integral)]
+Seat = Annotated[int, Field(ge=0, le=11), BeforeValidator(integral)]
+Size = Annotated[int, Field(ge=0, le=300), BeforeValidator(integral)]
 
 
 class Request(BaseModel):
@@ -113,29 +123,29 @@ class Rules(Request):
     players: Annotated[
         int,
         Field(ge=2, le=12, description="Seats: 2 to 6, or 4, 6, 8, 9 or 12 in teams."),
-        BeforeValidator(_integral),
+        BeforeValidator(integral),
     ] = 2
     teams: Annotated[
         int,
         Field(ge=0, le=3, description="0 for individuals, or 2 or 3."),
-        BeforeValidator(_integral),
+        BeforeValidator(integral),
     ] = 0
     stock_size: Annotated[
-        Annotated[int, Field(ge=1, le=40), BeforeValidator(_integral)] | None,
+        Annotated[int, Field(ge=1, le=40), BeforeValidator(integral)] | None,
         Field(description="Cards in each stock; null means 30, or 20 with five or six stocks."),
     ] = None
     hand_size: Annotated[
-        int, Field(ge=1, le=20, description="A hand is filled to it."), BeforeValidator(_integral)
+        int, Field(ge=1, le=20, description="A hand is filled to it."), BeforeValidator(integral)
     ] = 5
     draw_per_turn: Annotated[
-        Annotated[int, Field(ge=1, le=20), BeforeValidator(_integral)] | None,
+        Annotated[int, Field(ge=1, le=20), BeforeValidator(integral)] | None,
         Field(description="Cards to draw each turn instead of filling the hand, or null."),
     ] = None
     copies: Annotated[
-        int, Field(ge=1, le=20, description="Cards of each rank."), BeforeValidator(_integral)
+        int, Field(ge=1, le=20, description="Cards of each rank."), BeforeValidator(integral)
     ] = 12
     wilds: Annotated[
-        int, Field(ge=0, le=60, description="Wilds in the deck."), BeforeValidator(_integral)
+        int, Field(ge=0, le=60, description="Wilds in the deck."), BeforeValidator(integral)
     ] = 18
     first_player: Annotated[
         Seat | Literal["random"], Field(description="The seat that begins, or 'random'.")
@@ -161,20 +171,33 @@ class Rules(Request):
     max_turns: Annotated[
         int,
         Field(ge=1, le=1_000_000_000, description="The game is cut off after so many turns."),
-        BeforeValidator(_integral),
+        BeforeValidator(integral),
     ] = 2000
     target_score: Annotated[
         int,
         Field(ge=1, le=1_000_000_000, description="Points that win a match."),
-        BeforeValidator(_integral),
+        BeforeValidator(integral),
     ] = 500
+
+
+class RulesSchema:
+    """Marks rules that are checked by `skipbo_env.rules`, which names the failing setting."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """A preset's name, settings, or null."""
+        return {
+            "anyOf": [{"enum": list(PRESETS)}, {"$component": "Rules"}, {"type": "null"}],
+            "description": "A preset's name or settings.",
+        }
 
 
 class TeamPlayer(Request):
     """What everybody sees of a player in a team game, whose stocks stand in boards."""
 
     hand_size: Annotated[
-        Annotated[int, Field(ge=0, le=20), BeforeValidator(_integral)] | None,
+        Annotated[int, Field(ge=0, le=20), BeforeValidator(integral)] | None,
         Field(description="Cards in the hand; assumed where it is left out."),
     ] = None
 
@@ -186,7 +209,7 @@ class Board(Request):
     stock_size: Annotated[
         int,
         Field(ge=0, le=40, description="Cards in the stock, the top included."),
-        BeforeValidator(_integral),
+        BeforeValidator(integral),
     ]
     discards: Annotated[
         list[list[Card]],
@@ -198,7 +221,7 @@ class Player(Board):
     """What everybody sees of a player in a game without teams."""
 
     hand_size: Annotated[
-        Annotated[int, Field(ge=0, le=20), BeforeValidator(_integral)] | None,
+        Annotated[int, Field(ge=0, le=20), BeforeValidator(integral)] | None,
         Field(description="Cards in the hand; assumed where it is left out."),
     ] = None
 
@@ -212,7 +235,7 @@ class Position(Request):
     ] = None
     hand: Annotated[list[Card], Field(max_length=20, description="Your cards.")]
     building: Annotated[
-        list[Annotated[int, Field(ge=0, le=11), BeforeValidator(_integral)]] | None,
+        list[Annotated[int, Field(ge=0, le=11), BeforeValidator(integral)]] | None,
         Field(
             min_length=4,
             max_length=4,
@@ -243,11 +266,11 @@ class Position(Request):
         Field(description="What went into the last reshuffle, less what you saw of it since."),
     ] = None
     passes: Annotated[
-        Annotated[int, Field(ge=0, le=11), BeforeValidator(_integral)] | None,
+        Annotated[int, Field(ge=0, le=11), BeforeValidator(integral)] | None,
         Field(description="Passes in a row."),
     ] = None
     turns: Annotated[
-        Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(_integral)] | None,
+        Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(integral)] | None,
         Field(description="Turns ended so far."),
     ] = None
     over: Annotated[
@@ -265,17 +288,17 @@ class Options(Request):
         ),
     ] = None
     top: Annotated[
-        Annotated[int, Field(ge=1, le=MAX_ACTIONS), BeforeValidator(_integral)] | None,
+        Annotated[int, Field(ge=1, le=MAX_ACTIONS), BeforeValidator(integral)] | None,
         Field(description="How many moves to return; all where left out."),
     ] = None
     budget_ms: Annotated[
-        Annotated[int, Field(ge=1, le=limits.MAX_BUDGET_MS), BeforeValidator(_integral)] | None,
+        Annotated[int, Field(ge=1, le=limits.MAX_BUDGET_MS), BeforeValidator(integral)] | None,
         Field(description="Time for an agent that searches by time, for each position."),
     ] = None
     seed: Annotated[
         int,
         Field(ge=0, le=limits.MAX_SEED, description="Decides all that is random in the answer."),
-        BeforeValidator(_integral),
+        BeforeValidator(integral),
     ] = 0
     allow: Annotated[
         list[ActionId] | None,
@@ -299,6 +322,161 @@ class BatchRequest(Options):
         list[Annotated[Any, Documented("Position")]],
         Field(min_length=1, max_length=limits.BATCH_POSITIONS),
     ]
+
+
+class PlyRequest(Request):
+    """What a change of a game is made from."""
+
+    ply: Annotated[
+        Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(integral)] | None,
+        Field(
+            description="The game's ply as last answered; 409 where it is another by now. "
+            "Not compared where left out."
+        ),
+    ] = None
+
+
+class GameRequest(Request):
+    """A game to be dealt. Seats that are nobody's are played by agents."""
+
+    rules: Annotated[
+        str | dict[str, Any] | None,
+        RulesSchema(),
+        Field(description="A preset's name or settings; 'standard' where left out."),
+    ] = None
+    players: Annotated[
+        Annotated[int, Field(ge=2, le=12), BeforeValidator(integral)] | None,
+        Field(description="Seats, where the rules do not say: 2 to 6."),
+    ] = None
+    seat: Annotated[Seat | None, Field(description="Yours, 0 where left out.")] = None
+    seats: Annotated[
+        list[Seat] | None,
+        Field(
+            min_length=1,
+            max_length=12,
+            description="Instead of seat: those of several people at one screen. Answers show what "
+            "the one to move may see.",
+        ),
+    ] = None
+    agents: Annotated[
+        list[Annotated[str, Field(max_length=200)]] | None,
+        Field(
+            max_length=11,
+            description="Names from /v1/agents: one for all other seats, or one for each in their "
+            "order; the service's own where left out.",
+        ),
+    ] = None
+    seed: Annotated[
+        Annotated[int, Field(ge=0, le=limits.MAX_SEED), BeforeValidator(integral)] | None,
+        Field(description="Decides the shuffles; an unknown one where left out."),
+    ] = None
+
+
+class MoveRequest(Request):
+    """A move of the seat to move."""
+
+    ply: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1_000_000,
+            description="The game's ply as last answered; 409 where it is another by now, so that "
+            "a move that is sent twice is made once.",
+        ),
+        BeforeValidator(integral),
+    ]
+    action: ActionId
+
+
+class HintRequest(Request):
+    """Who is to give a hint."""
+
+    agent: Annotated[
+        str | None,
+        Field(
+            max_length=200, description="A name from /v1/agents; the service's own where left out."
+        ),
+    ] = None
+    top: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_ACTIONS), BeforeValidator(integral)] | None,
+        Field(description="How many moves to return; all where left out."),
+    ] = None
+
+
+class MatchRequest(Request):
+    """A match to keep the score of."""
+
+    sides: Annotated[
+        int, Field(ge=2, le=6, description="Players, or teams."), BeforeValidator(integral)
+    ] = 2
+    target: Annotated[
+        int,
+        Field(ge=1, le=1_000_000_000, description="Points that win the match."),
+        BeforeValidator(integral),
+    ] = 500
+    stock: Annotated[
+        Annotated[int, Field(ge=1, le=80), BeforeValidator(integral)] | None,
+        Field(description="Cards that a side has at a game's start, to check entries against."),
+    ] = None
+
+
+class IndexRequest(Request):
+    """What a change of a match is made from."""
+
+    index: Annotated[
+        Annotated[int, Field(ge=0, le=limits.MAX_MATCH_GAMES), BeforeValidator(integral)] | None,
+        Field(
+            description="How many games are entered as you know it; 409 where it is another number "
+            "by now. Not compared where left out."
+        ),
+    ] = None
+
+
+class EntryRequest(IndexRequest):
+    """How a game of a match ended."""
+
+    winner: Annotated[
+        Annotated[int, Field(ge=0, le=5), BeforeValidator(integral)] | None,
+        Field(description="The side that won, null where nobody did."),
+    ]
+    left: Annotated[
+        list[Annotated[int, Field(ge=0, le=80), BeforeValidator(integral)]] | None,
+        Field(
+            max_length=6,
+            description="Stock cards left with each side; may be left out where nobody won.",
+        ),
+    ] = None
+
+
+class AnalysisRequest(Request):
+    """A game to review. A record may also stand alone, without this object around it."""
+
+    record: Annotated[
+        dict[str, Any],
+        Documented("Record"),
+    ]
+    agent: Annotated[
+        str | None,
+        Field(
+            max_length=200,
+            description="Who judges, a name from /v1/agents; the service's own where left out.",
+        ),
+    ] = None
+    _alone: bool = PrivateAttr(False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _wrap(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Take a record that stands alone."""
+        alone = isinstance(data, dict) and "format" in data and "record" not in data
+        request = handler({"record": data} if alone else data)
+        request._alone = alone
+        return request
+
+    @property
+    def pointer(self) -> str:
+        """Where the record stands in the body."""
+        return "" if self._alone else "/record"
 
 
 class Move(Answer):
@@ -429,6 +607,186 @@ class Suggestion(Answer):
     warnings: list[str]
 
 
+class Event(Answer):
+    """Something that happened, as a seat may see it (docs/formats.md)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal["draw", "play", "complete", "reshuffle", "discard", "pass", "end"]
+    player: int | None = None
+    card: str | None = None
+    cards: Annotated[list[str] | None, Field(description="Of one's own draw.")] = None
+    count: Annotated[
+        int | None, Field(description="Of others' draws and of a reshuffle, instead of cards.")
+    ] = None
+
+
+class Result(Answer):
+    """How a game ended."""
+
+    winner: Annotated[int | None, Field(description="The seat or team; null where nobody won.")]
+    reason: Literal["stock_empty", "stalemate", "turn_limit"]
+    scores: Annotated[list[int], Field(description="Points of each side.")]
+
+
+class Ended(Answer):
+    """How a game ended, in a position."""
+
+    winner: int | None
+    reason: str
+
+
+class PositionSeen(Position):
+    """What a seat sees; it can be sent to /v1/suggest as it is while the seat is to move."""
+
+    over: Annotated[Ended | None, Field(description="Once the game has ended.")] = None  # type: ignore[assignment]
+
+
+class Game(Answer):
+    """A game as a seat sees it. Nothing in it is hidden from that seat."""
+
+    id: Annotated[str, Field(description="Whoever knows it can play; nobody can guess it.")]
+    ply: Annotated[int, Field(description="Plays, discards and passes so far, of all seats.")]
+    status: Literal["running", "over"]
+    seat: Annotated[int, Field(description="Whose view this is.")]
+    to_move: Annotated[int | None, Field(description="The seat to move; null once it is over.")]
+    position: PositionSeen
+    legal: Annotated[list[Action], Field(description="What the seat to move may do.")]
+    can_undo: Annotated[bool, Field(description="Whether the last move can be taken back.")]
+    events: Annotated[
+        list[Event],
+        Field(
+            description="From the seat's last move on, that move first; before its first move, all."
+        ),
+    ]
+    result: Result | None
+    rules: Rules
+    seats: Annotated[list[int], Field(description="Seats that people play.")]
+    agents: Annotated[
+        list[str | None], Field(description="Who plays each seat; null for a person.")
+    ]
+
+
+class Record(Answer):
+    """A finished game with all that was hidden (docs/formats.md)."""
+
+    format: Literal["skipbo-record"]
+    version: int
+    rules: Rules
+    seed: int | None
+    agents: list[str] | None
+    first_player: int
+    deal: dict[str, Any]
+    events: list[dict[str, Any]]
+
+
+class Entry(Answer):
+    """A game of a match."""
+
+    winner: int | None
+    left: list[int] | None
+    scores: Annotated[list[int], Field(description="Points of each side in this game.")]
+
+
+class Match(Answer):
+    """A match's score."""
+
+    id: Annotated[str, Field(description="Whoever knows it can add games; nobody can guess it.")]
+    sides: int
+    target: int
+    stock: int | None
+    games: list[Entry]
+    scores: Annotated[list[int], Field(description="Points of each side.")]
+    wins: Annotated[list[int], Field(description="Games won by each side.")]
+    winner: Annotated[int | None, Field(description="The side that reached the target.")]
+    status: Literal["running", "over"]
+
+
+class Judged(Action):
+    """A move with what it is worth."""
+
+    win: Annotated[
+        Probability | None, Field(description="The mover's probability to win after it.")
+    ]
+
+
+class Decision(Answer):
+    """A play, discard or pass beside the best one."""
+
+    ply: int
+    turn: Annotated[int, Field(description="Turns ended before it.")]
+    player: int
+    played: Judged
+    best: Judged
+    lost: Annotated[
+        float | None, Field(ge=0, description="The best move's win less the played one's.")
+    ]
+    verdict: Annotated[
+        Literal["best", "tie", "inaccuracy", "mistake", "blunder"] | None,
+        Field(description="As in suggestions."),
+    ]
+    choices: Annotated[int, Field(description="Legal moves there were.")]
+    win: Annotated[
+        list[Probability | None] | None,
+        Field(description="Each side's probability to win before it; null without an estimate."),
+    ]
+    luck: Annotated[
+        list[float] | None,
+        Field(
+            description="What the cards that it brought to light changed for each side, from the "
+            "played move's win to the next decision or the end; with two sides only."
+        ),
+    ]
+    line: Annotated[list[Action], Field(description="The turn that the best move begins.")]
+    line_ends: str | None
+
+
+class PlayerReview(Answer):
+    """A player's decisions together."""
+
+    player: int
+    side: int
+    agent: Annotated[str | None, Field(description="The player's name in the record.")]
+    decisions: int
+    judged: Annotated[int, Field(description="Decisions with more than one legal move.")]
+    lost: Annotated[float | None, Field(description="Win probability lost, all together.")]
+    mean_lost: float | None
+    agreement: Annotated[
+        Probability | None, Field(description="Share of the judged that are best or tied.")
+    ]
+    verdicts: dict[str, int]
+
+
+class SideReview(Answer):
+    """A side's luck. result = first win - lost + what the other side lost + luck."""
+
+    side: int
+    lost: float | None
+    luck: Annotated[float | None, Field(description="What the draws were worth; zero-sum.")]
+    result: Annotated[
+        float | None, Field(description="1 for a win, 0 for none, shared where nobody won.")
+    ]
+    adjusted: Annotated[float | None, Field(description="The result less the luck.")]
+
+
+class Analysis(Answer):
+    """A game reviewed."""
+
+    request_id: str
+    agent: Annotated[AgentUsed | None, Field(description="Who judged; null without decisions.")]
+    rules: Rules
+    result: Result | None
+    complete: Annotated[
+        bool,
+        Field(description="False where the time was up; what is told is of the decisions told."),
+    ]
+    decisions_total: int
+    decisions: list[Decision]
+    players: list[PlayerReview]
+    sides: list[SideReview]
+    warnings: list[str]
+
+
 class FieldError(Answer):
     """One fault of a body."""
 
@@ -450,6 +808,10 @@ class Problem(Answer):
     request_id: str
     pointer: Annotated[str | None, Field(description="The first failing field's pointer.")] = None
     errors: list[FieldError] = []
+    current: Annotated[
+        Game | Match | None,
+        Field(description="With 409: the game or match as it stands."),
+    ] = None
 
 
 class BatchAnswer(Answer):

@@ -53,13 +53,16 @@ class Server:
         host: an address or name to listen on.
         port: 0 takes a free one.
         threads: requests handled at once.
+        behind_proxy: whether the application may see what a proxy says of its client.
 
     Raises:
         ValueError: a port beyond 65535, or no such host.
         OSError: the address cannot be listened on.
     """
 
-    def __init__(self, app: Flask, host: str, port: int, threads: int) -> None:
+    def __init__(
+        self, app: Flask, host: str, port: int, threads: int, *, behind_proxy: bool = False
+    ) -> None:
         if not 0 <= port <= 65535:
             raise ValueError(f"port: must be 0 to 65535, got {port}")
         self._server: Any = create_server(
@@ -71,6 +74,7 @@ class Server:
             connection_limit=500,
             max_request_body_size=MAX_BODY,
             ident=None,
+            clear_untrusted_proxy_headers=not behind_proxy,
         )
         # A name such as "localhost" may stand for several addresses, each with its own socket.
         sockets = getattr(self._server, "effective_listen", None)

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +17,10 @@ from flask import current_app
 
 import skipbo_env
 from serve import limits
-from serve.limits import Gate
+from serve.limits import Gate, RateLimit
+from serve.metrics import Metrics
 from serve.problems import Problem, field_problem
+from serve.store import Store
 from skipbo_env import agents
 
 LOG = logging.getLogger("serve")
@@ -60,6 +63,12 @@ class Choice:
         """Whether it may take a core for long, so that the gate has to limit it."""
         return self.method == "search"
 
+    def told(self, agent: Any, name: str) -> str:
+        """An answer's name of its agent: as asked for, or whom "best" has chosen."""
+        if hasattr(agent, "chosen"):
+            return name
+        return self.text().replace(self.base, self.name, 1)
+
     def text(self, **options: int) -> str:
         """The agent's text with its options and those given here."""
         every = {**self.options, **options}
@@ -72,14 +81,19 @@ class Agents:
     Args:
         models_dir: where models lie beside those that ship.
         default: who answers where no agent is named; None for "best".
+        metrics: where the agents' time is counted.
 
     Raises:
         ValueError: no such default agent.
     """
 
     def __init__(
-        self, models_dir: str | os.PathLike[str] | None = None, default: str | None = None
+        self,
+        models_dir: str | os.PathLike[str] | None = None,
+        default: str | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
+        self._metrics = metrics or Metrics()
         self.models_dir = models_dir
         self.listed: dict[str, dict[str, Any]] = {}
         for entry in agents.list_agents(models_dir):
@@ -99,18 +113,18 @@ class Agents:
         method = base.partition(":")[0] if ":" in base else "turn"
         return Choice(base, options, self.listed.get(base, {"method": method}))
 
-    def choose(self, text: str | None) -> Choice:
+    def choose(self, text: str | None, pointer: str = "/agent") -> Choice:
         """The agent that a client's text names, None for the operator's choice.
 
         Raises:
-            Problem: "unknown-agent".
+            Problem: "unknown-agent", with the pointer to the field.
         """
         if text is None:
             return self.default
         name, mark, query = text.partition("?")
         if not _NAME.fullmatch(name) or name not in self.listed:
-            raise _unknown(f"no agent {text[:60]!r} here; GET /v1/agents lists them")
-        options = dict(_option(part) for part in query.split("&")) if mark else {}
+            raise _unknown(f"no agent {text[:60]!r} here; GET /v1/agents lists them", pointer)
+        options = dict(_option(part, pointer) for part in query.split("&")) if mark else {}
         return Choice(name, options, self.listed[name])
 
     @contextmanager
@@ -133,7 +147,9 @@ class Agents:
             except agents.ModelError:
                 LOG.exception("agent %s cannot be loaded", text)
                 raise _unknown(f"{choice.name} cannot be loaded") from None
+        started = time.perf_counter()
         yield agent
+        self._metrics.agent(choice.method, time.perf_counter() - started)
         if choice.method in _REUSED and (choice is self.default or not choice.options):
             with self._lock:
                 self._idle[text].append(agent)
@@ -149,18 +165,18 @@ class Agents:
         return [self.default, *by_method.values()]
 
 
-def _unknown(detail: str) -> Problem:
-    return field_problem("unknown-agent", "/agent", detail)
+def _unknown(detail: str, pointer: str = "/agent") -> Problem:
+    return field_problem("unknown-agent", pointer, detail)
 
 
-def _option(part: str) -> tuple[str, int]:
+def _option(part: str, pointer: str) -> tuple[str, int]:
     """An option of a client's, within its bounds."""
     match = _OPTION.fullmatch(part)
     if match is None or match[1] not in OPTIONS:
-        raise _unknown(f"no option {part[:40]!r}; the options are {', '.join(OPTIONS)}")
+        raise _unknown(f"no option {part[:40]!r}; the options are {', '.join(OPTIONS)}", pointer)
     low, high = OPTIONS[match[1]]
     if not low <= int(match[2]) <= high:
-        raise _unknown(f"{match[1]} must be {low} to {high}")
+        raise _unknown(f"{match[1]} must be {low} to {high}", pointer)
     return match[1], int(match[2])
 
 
@@ -169,8 +185,11 @@ class Service:
     """What all endpoints share."""
 
     agents: Agents
+    store: Store
+    metrics: Metrics
     gate: Gate = field(default_factory=Gate)
     ready: threading.Event = field(default_factory=threading.Event)
+    rate_limit: RateLimit | None = None
 
 
 def service() -> Service:

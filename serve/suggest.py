@@ -167,16 +167,12 @@ def _ask(
     """The agent's answer, under the name that the client asked for."""
     budget = {"budget_ms": options.budget_ms} if options.budget_ms and choice.costly else {}
     with served.agents.lend(choice, options.seed, **budget) as agent:
-        named = (
-            None if hasattr(agent, "chosen") else choice.text().replace(choice.base, choice.name, 1)
-        )
         if not getattr(agent, "plays", lambda rules: True)(game.rules):
             table = f"{game.rules.players} players" + (" in teams" if game.rules.teams else "")
             raise field_problem("unknown-agent", "/agent", f"{choice.name} does not play {table}")
         limited = allowed if options.allow is not None or options.avoid is not None else None
         found = ask(agent, game, top=options.top, allow=limited)
-    if named is not None:
-        found["agent"]["name"] = named
+        found["agent"]["name"] = choice.told(agent, found["agent"]["name"])
     return found
 
 

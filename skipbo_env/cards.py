@@ -7,9 +7,13 @@ arrays.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 RANKS = 12
 WILD = 13
 CARD_KINDS = 13
+MOST_COPIES = 20
+MOST_WILDS = 60
 
 _NAMES = {
     **{str(rank): rank for rank in range(1, RANKS + 1)},
@@ -67,26 +71,48 @@ def to_playing_deck(copies: int = 12, wilds: int = 18) -> dict[str, int]:
     Three 54-card decks make the standard deck: twelve of each rank from A to Q, twelve kings and
     six jokers.
 
+    Args:
+        copies: cards of each rank, 1 to 20.
+        wilds: 0 to 60.
+
     Returns:
         Counts by name: "A", "2" to "10", "J", "Q", "K", "Joker".
+
+    Raises:
+        CardError: a number that no deck has.
     """
+    _within("copies", copies, 1, MOST_COPIES)
+    _within("wilds", wilds, 0, MOST_WILDS)
     counts = {card_text(rank, playing=True): copies for rank in range(1, RANKS + 1)}
     kings = min(wilds, copies)
     return {**counts, "K": kings, "Joker": wilds - kings}
 
 
-def from_playing_deck(counts: dict[str, int]) -> tuple[int, int]:
+def _within(name: str, value: object, low: int, high: int) -> int:
+    """A whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise CardError(f"{name}: needs a whole number, got {value!r:.40}")
+    if not low <= value <= high:
+        raise CardError(f"{name}: must be {low} to {high}, got {min(max(value, -1), 10**9)}")
+    return value
+
+
+def from_playing_deck(counts: Mapping[str, int]) -> tuple[int, int]:
     """The (copies, wilds) of a pile of playing cards; the inverse of `to_playing_deck`.
 
     Raises:
-        CardError: an unknown name, a negative count, or ranks with different counts.
+        CardError: an unknown name, a count that is none, ranks with different counts, or more or
+            fewer cards than a deck can have.
     """
+    if not isinstance(counts, Mapping):
+        raise CardError(f"counts: needs an object of counts by name, got {type(counts).__name__}")
     by_card: dict[int, int] = dict.fromkeys(range(1, WILD + 1), 0)
     for name, count in counts.items():
-        if count < 0:
-            raise CardError(f"{name}: a count cannot be negative, got {count}")
-        by_card[parse_card(name)] += count
+        by_card[parse_card(name)] += _within(str(name), count, 0, 10**9)
     copies = {by_card[rank] for rank in range(1, RANKS + 1)}
     if len(copies) != 1:
         raise CardError(f"every rank from A to Q needs the same number of cards, got {by_card}")
-    return copies.pop(), by_card[WILD]
+    return (
+        _within("each rank", copies.pop(), 1, MOST_COPIES),
+        _within("wilds", by_card[WILD], 0, MOST_WILDS),
+    )

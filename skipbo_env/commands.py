@@ -57,6 +57,7 @@ def play(
     seat: int = 0,
     seed: int | None = None,
     hints: str | None = None,
+    playing_cards: bool = False,
     record: Path | None = None,
 ) -> int:
     """Play a game in the terminal against agents.
@@ -73,9 +74,9 @@ def play(
         seat: yours, from 0.
         seed: makes the deal and the agents' choices the same every time.
         hints: the agent that gives hints; the first of the others if not given.
+        playing_cards: name the cards as playing cards: A, 2 to 10, J, Q, and K for a wild.
         record: add the game's record to this .jsonl file, also where you quit.
     """
-    from skipbo_env.agents import make_agent
     from skipbo_env.game import Game
     from skipbo_env.record import append_record
     from skipbo_env.terminal import TerminalGame
@@ -93,21 +94,43 @@ def play(
     # Every agent has its own random stream, so that a hint does not change what the others play.
     chosen = dict(zip(others, names, strict=True))
     agents = {
-        other: make_agent(name, seed=_stream(game.seed, other)) for other, name in chosen.items()
+        other: _player("--agent", name, game.rules, _stream(game.seed, other))
+        for other, name in chosen.items()
     }
+    adviser = _player(
+        "--agent" if hints is None else "--hints",
+        names[0] if hints is None else hints,
+        game.rules,
+        _stream(game.seed, seat),
+    )
     table = TerminalGame(
         game,
         seat,
         agents,
         names={other: f"player {other} ({name})" for other, name in chosen.items()},
-        adviser=lambda: make_agent(hints or names[0], seed=_stream(game.seed, seat)),
+        adviser=adviser,
+        playing=playing_cards,
     )
-    finished = table.play()
-    if record is not None:
-        seats = ["human" if other == seat else chosen[other] for other in range(count)]
-        append_record(record, game.record(seats))
-        table.console.print(f"recorded in {record}" + ("" if finished else " (unfinished)"))
+    finished = False
+    try:
+        finished = table.play()
+    finally:  # whatever ends the game, an error or Ctrl-C too
+        if record is not None:
+            seats = ["human" if other == seat else chosen[other] for other in range(count)]
+            append_record(record, game.record(seats))
+            table.console.print(f"recorded in {record}" + ("" if finished else " (unfinished)"))
     return 0
+
+
+def _player(option: str, name: str, rules: Rules, seed: int) -> Any:
+    """The agent that an option names, which must play these rules."""
+    from skipbo_env.agents import make_agent
+
+    agent = make_agent(name, seed=seed)
+    if hasattr(agent, "plays") and not agent.plays(rules):
+        table = f"{rules.players} players" + (f" in {rules.teams} teams" if rules.teams else "")
+        raise ValueError(f"{option}: {name!r:.80} does not play games of {table}")
+    return agent
 
 
 def _stream(seed: int | None, seat: int) -> int:
@@ -240,7 +263,7 @@ def suggest(
         raise ValueError(f"--top: must be at least 1, got {top}")
     if position == "-":
         text = sys.stdin.read()
-    elif Path(position).is_file():
+    elif _is_file(position):
         text = Path(position).read_text(encoding="utf-8")
     elif " " in position.strip():
         text = position
@@ -270,24 +293,21 @@ def suggest(
     return 0
 
 
+def _is_file(text: str) -> bool:
+    """Whether a text names a file; a line of notation may be too long for a path."""
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def _show_suggestion(answer: dict[str, Any]) -> None:
     from rich.console import Console
-    from rich.table import Table
+
+    from skipbo_env.terminal import suggestion_table
 
     who = answer["agent"]
-    table = Table(title=f"{who['name']} ({who['method']})", title_justify="left")
-    for column in ("", "move", "win", "delta", "verdict", "the turn it begins", "until"):
-        table.add_column(column, justify="right" if column in ("", "win", "delta") else "left")
-    for move in answer["moves"]:
-        if move["same_as"] is not None:
-            continue
-        win, delta = (
-            "" if move[name] is None else f"{100 * move[name]:.1f}%" for name in ("win", "delta")
-        )
-        rest = ", ".join(step["text"] for step in move["line"][1:])
-        ends = (move["line_ends"] or "").replace("_", " ")
-        order = str(move["order"] + 1)
-        table.add_row(order, move["text"], win, delta, move["verdict"] or "", rest, ends)
+    table = suggestion_table(answer["moves"], title=f"{who['name']} ({who['method']})")
     console = Console()
     console.print(table)
     for warning in answer["warnings"]:
@@ -295,3 +315,108 @@ def _show_suggestion(answer: dict[str, Any]) -> None:
     if answer["position"]["inferred"]:
         told = ", ".join(answer["position"]["inferred"])
         console.print(f"left out, so inferred or assumed: {told}", highlight=False)
+
+
+# analyse ---------------------------------------------------------------------------------------
+
+
+def analyse(
+    file: Positional[Path],
+    *,
+    game: int = 1,
+    agent: str = "best",
+    worst: int = 10,
+    json: bool = False,
+) -> int:
+    """Find the mistakes in a game record, and say what the draws were worth.
+
+    Every decision of every player is judged from what that player saw. For example:
+
+        skipbo analyse games.jsonl --game 3
+
+    Args:
+        file: a .jsonl file: one record a line.
+        game: which record of the file, from 1.
+        agent: who judges.
+        worst: how many of the costliest decisions to show.
+        json: print one JSON object with every decision.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from skipbo_env import record
+    from skipbo_env.agents import make_agent
+    from skipbo_env.analysis import analyse as review
+
+    records = record.read_records(file)
+    line, data = next(islice(records, max(0, game - 1), None), (0, None))
+    if data is None or game < 1:
+        raise ValueError(f"--game: {file} has no record {game}")
+    try:
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("decisions", total=None)
+            found = review(
+                data,
+                make_agent(agent),
+                progress=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+    except record.RecordError as error:
+        raise ValueError(f"{file}:{line}: {error}") from error
+    if json:
+        print(jsonlib.dumps(found))
+    else:
+        _show_analysis(found, worst)
+    return 0
+
+
+def _show_analysis(found: dict[str, Any], worst: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    def percent(share: float | None) -> str:
+        return "" if share is None else f"{100 * share:.1f}%"
+
+    console = Console()
+    who = found["agent"]
+    judge = "nobody decided anything" if who is None else f"judged by {who['name']}"
+    table = Table(title=judge, title_justify="left")
+    table.add_column("player")
+    verdicts = ("best", "tie", "inaccuracy", "mistake", "blunder")
+    for column in ("decisions", *verdicts, "agree", "lost each"):
+        table.add_column(column, justify="right")
+    for player in found["players"]:
+        counts = [str(player["verdicts"][name]) for name in verdicts]
+        table.add_row(
+            f"{player['player']} {player['agent'] or ''}".strip(),
+            str(player["decisions"]),
+            *counts,
+            percent(player["agreement"]),
+            percent(player["mean_lost"]),
+        )
+    console.print(table)
+    for side in found["sides"]:
+        if side["luck"] is not None:
+            told = f"side {side['side']}: luck {side['luck']:+.2f}, lost {side['lost']:.2f}"
+            if side["adjusted"] is not None:
+                told += f", result {side['result']:g}, less luck {side['adjusted']:.2f}"
+            console.print(f"{told} (in games won)", highlight=False)
+    costly = [d for d in found["decisions"] if d["lost"] and d["played"] != d["best"]]
+    costly = sorted(costly, key=lambda decision: -decision["lost"])[: max(0, worst)]
+    if costly:
+        table = Table(title="the costliest decisions", title_justify="left")
+        for column in ("ply", "player", "played", "win", "better", "win", "lost", "verdict"):
+            numbers = column in ("ply", "win", "lost")
+            table.add_column(column, justify="right" if numbers else "left")
+        for decision in costly:
+            played, best = decision["played"], decision["best"]
+            table.add_row(
+                str(decision["ply"]),
+                str(decision["player"]),
+                played["text"],
+                percent(played["win"]),
+                ", ".join(step["text"] for step in decision["line"]),
+                percent(best["win"]),
+                percent(decision["lost"]),
+                decision["verdict"],
+            )
+        console.print(table)

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from skipbo_env.actions import IllegalAction
+from skipbo_env.actions import MAX_ACTIONS, IllegalAction
 from skipbo_env.agents.heuristics import HEURISTICS
 from skipbo_env.batch import EXTERNAL
 from skipbo_env.engine.layout import PLAYER, TURNS, State
@@ -137,6 +137,16 @@ def action_int(action: Any) -> int:
     return int(action)
 
 
+def shown(action: int) -> str:
+    """An action id for a message; Python gives numbers of thousands of digits no text."""
+    return str(action) if abs(action) < 1 << 64 else "a huge number"
+
+
+def kernel_action(action: int) -> int:
+    """An action id as kernels take it: -1 for a number that no table has, of any size."""
+    return action if 0 <= action < MAX_ACTIONS else -1
+
+
 class _Player(NamedTuple):
     """An opponent that plays through Python: an object with act(game), or else a callable."""
 
@@ -207,9 +217,9 @@ class Opponents:
             seen = observe(state, self.rules, seat, self.observation)
             chosen = player.call(seen, game.mask(), game.position(seat))
         action = action_int(chosen)
-        if not is_legal(state, action):
+        if not is_legal(state, kernel_action(action)):
             raise IllegalAction(
-                f"action: the opponent in seat {seat} chose {action}, which is not legal"
+                f"action: the opponent in seat {seat} chose {shown(action)}, which is not legal"
             )
         return action
 

@@ -18,14 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skipbo_env import actions, position, record
+from skipbo_env import actions, position, record, state_check
 from skipbo_env.actions import IllegalAction
 from skipbo_env.engine import layout, moves, observe
 from skipbo_env.engine.deal import deal, deal_cards
 from skipbo_env.engine.layout import State
 from skipbo_env.rules import Rules
-
-_NO_SCRIPT = np.zeros(0, dtype=np.int32)
 
 
 def seed_to_u64(seed: int | None) -> int:
@@ -173,7 +171,8 @@ class Game:
         if self.over:
             raise IllegalAction("action: the game is over")
         if not 0 <= action < self.rules.num_actions:
-            raise IllegalAction(f"action: {action} is outside 0 to {self.rules.num_actions - 1}")
+            shown = action if abs(action) < 1 << 64 else "a huge number"  # may have no text
+            raise IllegalAction(f"action: {shown} is outside 0 to {self.rules.num_actions - 1}")
         if not moves.is_legal(self.state, action):
             raise IllegalAction(
                 f"action: {actions.action_text(action)!r} ({action}) is not legal for player "
@@ -198,14 +197,15 @@ class Game:
         if reshuffle is None:
             moves.apply(self.state, action)
         else:
+            script = _script(reshuffle)
             after = self.state.copy()
-            moves.apply_scripted(after, action, np.array(reshuffle, dtype=np.int32))
+            moves.apply_scripted(after, action, np.array(script, dtype=np.int32))
             if after[layout.RESHUFFLES] == self.state[layout.RESHUFFLES]:
                 raise ValueError("reshuffle: the action causes none")
-            if after[layout.SCRIPT_FAULT] or not len(reshuffle):
+            if after[layout.SCRIPT_FAULT] or not script:
                 raise ValueError("reshuffle: the cards are not those of the completed piles")
             self.state[:] = after
-            self.scripts[len(self.actions)] = [int(card) for card in reshuffle]
+            self.scripts[len(self.actions)] = script
         self.actions.append(action)
 
     def clone(self) -> Game:
@@ -222,7 +222,12 @@ class Game:
 
         Returns:
             float32 for "features", int8 for "cards", shape (observation_size,).
+
+        Raises:
+            ValueError: no such seat or kind.
         """
+        if not isinstance(kind, str) or kind not in ("features", "cards"):
+            raise ValueError(f"kind: needs 'features' or 'cards', got {kind!r:.40}")
         seat = self.player if player is None else self._seat(player)
         size = observe.observation_size(self.rules, kind)
         out: NDArray[Any]
@@ -330,6 +335,7 @@ class Game:
             "version": 1,
             "rules": self.rules.to_dict(),
             "seed": self.seed,
+            "agents": None if self.agents is None else list(self.agents),
             "state": self.state.tolist(),
             "start": None if self.start is None else self.start.tolist(),
             "actions": list(self.actions),
@@ -340,40 +346,97 @@ class Game:
     def from_dict(cls, data: Mapping[str, Any]) -> Game:
         """The game that `to_dict` wrote.
 
+        Every cell is checked, so that data from elsewhere is refused or is a game.
+
         Raises:
             ValueError: not such a dict, or its parts contradict each other.
         """
-        try:
-            if data["format"] != "skipbo-game" or data["version"] != 1:
-                raise ValueError(
-                    f"format: {data['format']!r:.40} version {data['version']!r:.40} is unreadable"
-                )
-            rules = Rules.from_dict(data["rules"])
-            empty = layout.new_state(rules)
-            state = np.array(data["state"], dtype=np.int32)
-            start = None if data["start"] is None else np.array(data["start"], dtype=np.int32)
-            done = [int(action) for action in data["actions"]]
-            scripts = {
-                int(ply): [int(card) for card in cards] for ply, cards in data["scripts"].items()
-            }
-        except (KeyError, TypeError, OverflowError) as error:
-            raise ValueError(f"no game: {error!r:.80}") from None
-        for array in (state, start):
-            if array is not None and (
-                array.shape != empty.shape
-                or not np.array_equal(array[: layout.PLAYER], empty[: layout.PLAYER])
-            ):
-                raise ValueError("state: does not belong to these rules")
-        game = cls._of(rules, state, data["seed"])
-        if start is not None:
-            again = cls._of(rules, start.copy(), data["seed"])
+        if not isinstance(data, Mapping):
+            raise ValueError(f"no game: needs an object, got {type(data).__name__}")
+        missing = [
+            name
+            for name in (
+                "format",
+                "version",
+                "rules",
+                "seed",
+                "state",
+                "start",
+                "actions",
+                "scripts",
+            )
+            if name not in data
+        ]
+        if missing:
+            raise ValueError(f"{missing[0]}: is missing")
+        if data["format"] != "skipbo-game" or data["version"] != 1:
+            raise ValueError("format: only 'skipbo-game' of version 1 is readable")
+        rules = Rules.from_dict(data["rules"])
+        seed = None if data["seed"] is None else seed_to_u64(data["seed"])
+        state = state_check.state_of("state", data["state"], rules)
+        done = _actions_of(data["actions"], rules)
+        scripts = _scripts_of(data["scripts"], len(done))
+        game = cls._of(rules, state, seed)
+        game.actions, game.scripts = done, scripts
+        game.agents = _agents_of(data.get("agents"), rules)
+        if data["start"] is not None:
+            start = state_check.state_of("start", data["start"], rules)
+            state_check.check_start(start, rules)
+            again = cls._of(rules, start.copy(), seed)
             for ply, action in enumerate(done):
                 again.apply(action, reshuffle=scripts.get(ply))
             if not np.array_equal(again.state, state):
                 raise ValueError("state: does not follow from start and actions")
-            game.start, game.actions, game.scripts = start, done, scripts
+            game.start = start
         return game
 
     def __repr__(self) -> str:
         status = f"over: {self.result}" if self.over else f"player {self.player} to move"
         return f"<Game {self.rules.players} players, {len(self.actions)} actions, {status}>"
+
+
+def _script(cards: Any) -> list[int]:
+    """The order of a reshuffle as a list of cards, 1 to 13."""
+    if isinstance(cards, np.ndarray):
+        cards = cards.tolist()
+    if isinstance(cards, (str, bytes, Mapping)) or not isinstance(cards, Sequence):
+        raise ValueError(f"reshuffle: needs a list of cards, got {type(cards).__name__}")
+    for card in cards:
+        if isinstance(card, (bool, np.bool_)) or not isinstance(card, (int, np.integer)):
+            raise ValueError(f"reshuffle: {card!r:.40} is no card (1 to {layout.WILD})")
+        if not 1 <= card <= layout.WILD:
+            raise ValueError(f"reshuffle: there are cards outside 1 to {layout.WILD}")
+    return [int(card) for card in cards]
+
+
+def _actions_of(data: Any, rules: Rules) -> list[int]:
+    if not isinstance(data, (list, tuple)):
+        raise ValueError("actions: needs a list of action ids")
+    for ply, action in enumerate(data):
+        if type(action) is not int or not 0 <= action < rules.num_actions:
+            raise ValueError(f"actions: entry {ply} is no id of 0 to {rules.num_actions - 1}")
+    return list(data)
+
+
+def _scripts_of(data: Any, plies: int) -> dict[int, list[int]]:
+    """The orders of the reshuffles by ply; JSON has the plies as texts."""
+    if not isinstance(data, Mapping):
+        raise ValueError("scripts: needs an object of cards by ply")
+    scripts = {}
+    for key, cards in data.items():
+        text = key if isinstance(key, str) else ""
+        ply = int(text) if len(text) < 12 and text.isascii() and text.isdecimal() else -1
+        if not 0 <= ply < plies:
+            raise ValueError(f"scripts: {key!r:.40} is no ply of 0 to {plies - 1}")
+        scripts[ply] = _script(cards)
+    return scripts
+
+
+def _agents_of(data: Any, rules: Rules) -> list[str] | None:
+    if data is None:
+        return None
+    if not isinstance(data, (list, tuple)) or not all(isinstance(name, str) for name in data):
+        raise ValueError("agents: needs a list of names, or null")
+    if len(data) != rules.players:
+        raise ValueError(f"agents: {len(data)} names for {rules.players} players")
+    return list(data)

@@ -154,11 +154,11 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
         if self._ended:
             raise ResetNeeded("the game is over: call reset() first")
         action = env_parts.action_int(action)
-        self._actions[0] = action
+        self._actions[0] = env_parts.kernel_action(action)
         if batch.find_illegal(self._table, self._actions) >= 0:
             if self.illegal == "raise":
                 text = f" ({action_text(action)})" if 0 <= action < self.rules.num_actions else ""
-                raise IllegalAction(f"action: {action}{text} is not legal")
+                raise IllegalAction(f"action: {env_parts.shown(action)}{text} is not legal")
             self._ended = True
             self._out.masks[:] = 1
             rewards = np.zeros(self.rules.players)

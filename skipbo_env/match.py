@@ -135,6 +135,9 @@ class EntryError(ValueError):
         self.path = path
         self.message = message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.message)
+
 
 class Scorekeeper:
     """The score of a match played anywhere, with real cards too; no engine behind it.

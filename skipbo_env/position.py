@@ -445,7 +445,9 @@ class _Reader:
         for i, card in enumerate(hand):
             self._take(card, _below("/hand", i))
         building = self._assume_building(heights, known)
+        self._passed(sizes)
         draw_size, completed, sizes = self._sizes(boards, sizes, completed)
+        self._check_reshuffled(reshuffled, draw_size)
         return Position(
             rules=self.rules,
             you=self.you,
@@ -678,7 +680,7 @@ class _Reader:
         if rest:
             _fail("/completed", f"completed piles have 12 cards each, got {sum(counts)} in all")
         for key in self.data["completed"]:
-            card = parse_card(key)
+            card = _card(key, _below("/completed", key))
             if card != WILD and counts[card] > piles:
                 _fail(
                     _below("/completed", key),
@@ -689,6 +691,33 @@ class _Reader:
     def _reshuffled(self) -> tuple[int, ...] | None:
         counts = self._counts("reshuffled", take=False)
         return None if counts is None else tuple(counts[1:])
+
+    def _check_reshuffled(self, reshuffled: tuple[int, ...] | None, draw_size: int) -> None:
+        """The draw pile holds only cards of the last reshuffle that the observer has not seen."""
+        if reshuffled is None:
+            return
+        most = sum(map(min, self.left[1:], reshuffled))
+        if most < draw_size:
+            assumed = [name for name in ("building_cards", "completed") if name in self.inferred]
+            _fail(
+                "/reshuffled",
+                f"leaves {most} unseen cards for the draw pile, which has {draw_size}"
+                + (f"; {' and '.join(assumed)} left out, so assumed" if assumed else ""),
+            )
+
+    def _passed(self, sizes: list[int | None]) -> None:
+        """Who passed holds no card, and can have drawn none since."""
+        for back in range(1, self.passes + 1):
+            seat = (self.to_move - back) % self.rules.players
+            if sizes[seat]:
+                _fail(
+                    "/passes",
+                    f"seat {seat} has passed, so it holds no card, but its hand has {sizes[seat]}",
+                )
+            if sizes[seat] is None:
+                sizes[seat] = 0
+                if "hand_size" not in self.inferred:
+                    self.inferred.append("hand_size")
 
     def _sizes(
         self, boards: tuple[Board, ...], sizes: list[int | None], completed: list[int] | None

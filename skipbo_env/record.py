@@ -15,6 +15,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 import numpy as np
@@ -68,6 +69,11 @@ class RecordError(ValueError):
         self.line = line
         place = f"event {event}" if event is not None else str(path[0]) if path else "record"
         super().__init__(f"{place}: {reason}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        path = self.path if self.event is None else self.path[2:]
+        make = partial(type(self), event=self.event, path=path, line=self.line)
+        return make, (self.reason,)
 
 
 class Replay(NamedTuple):
@@ -786,17 +792,23 @@ def check_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 # Text ------------------------------------------------------------------------------------------
 
 
-def event_text(event: Mapping[str, Any], names: Sequence[str]) -> str:
+def event_text(event: Mapping[str, Any], names: Sequence[str], *, playing: bool = False) -> str:
     """One event as a sentence for people, piles numbered from 1.
 
     Args:
         event: an event of a record, or what `seen_event` left of it.
         names: what to call each seat; "you" takes its own verbs.
+        playing: whether cards have the names of playing cards.
     """
     kind = event["type"]
+
+    def named(card: str) -> str:
+        return card_text(_CARDS[card], playing=playing)
+
     board = f" of board {event['board']}" if "board" in event else ""
     if kind == "draw":
-        cards = " ".join(event["cards"]) if "cards" in event else _cards(event["count"])
+        drawn = map(named, event.get("cards", ()))
+        cards = " ".join(drawn) if "cards" in event else _cards(event["count"])
         far = " from the far end" if "end" in event else ""
         return f"{_who(event, names, 'draws')} {cards}{far}"
     if kind == "reshuffle":
@@ -805,7 +817,9 @@ def event_text(event: Mapping[str, Any], names: Sequence[str]) -> str:
     if kind == "complete":
         return f"building pile {event['pile'] + 1} is complete"
     if kind == "play":
-        card = f"S as {event['as']}" if event["card"] == "S" else event["card"]
+        card = named(event["card"])
+        if event["card"] == "S":
+            card += f" as {card_text(event['as'], playing=playing)}"
         source = event["from"]
         place = "hand" if source == "hand" else "the stock"
         if source.startswith("discard:"):
@@ -814,7 +828,7 @@ def event_text(event: Mapping[str, Any], names: Sequence[str]) -> str:
         return f"{_who(event, names, 'plays')} {card} from {place}{board} {to}"
     if kind == "discard":
         to = f"on discard pile {event['to'] + 1}{board}"
-        return f"{_who(event, names, 'discards')} {event['card']} {to}"
+        return f"{_who(event, names, 'discards')} {named(event['card'])} {to}"
     if kind == "pass":
         return _who(event, names, "passes")
     scores = event["scores"]

@@ -104,9 +104,9 @@ def _group(card: int) -> str:
     return ("low", "middle", "high")[(card - 1) // 4] if card else "none"
 
 
-def _chip(card: int, color: bool) -> str:
+def _chip(card: int, color: bool, playing: bool) -> str:
     """A card as four characters; 0 is an empty place."""
-    text = f"{card_text(card):>2}" if card else "--"
+    text = f"{card_text(card, playing=playing):>2}" if card else "--"
     return f"\033[1;{_ANSI[_group(card)]}m {text} \033[0m" if color and card else f"[{text}]"
 
 
@@ -114,17 +114,23 @@ def _strong(text: str, color: bool) -> str:
     return f"\033[1m{text}\033[0m" if color else text
 
 
-def _pile_text(cards: list[int], color: bool) -> str:
+def _pile_text(cards: list[int], color: bool, playing: bool) -> str:
     """A discard pile's last cards, the top as a card; before them how many more there are."""
     if not cards:
-        return _chip(0, color)
-    below = [card_text(card) for card in cards[-_SHOWN_DISCARDS:-1]]
+        return _chip(0, color, playing)
+    below = [card_text(card, playing=playing) for card in cards[-_SHOWN_DISCARDS:-1]]
     if len(cards) > _SHOWN_DISCARDS:
         below.insert(0, f"(+{len(cards) - _SHOWN_DISCARDS})")
-    return " ".join([*below, _chip(cards[-1], color)])
+    return " ".join([*below, _chip(cards[-1], color, playing)])
 
 
-def ansi(state: State, rules: Rules, player: int | None = None, color: bool = False) -> str:
+def ansi(
+    state: State,
+    rules: Rules,
+    player: int | None = None,
+    color: bool = False,
+    playing: bool = False,
+) -> str:
     """The table as text, some 120 characters wide at most, but for very large hands.
 
     Args:
@@ -132,6 +138,7 @@ def ansi(state: State, rules: Rules, player: int | None = None, color: bool = Fa
         rules: what is played.
         player: the seat whose view it is; None for a view without hands.
         color: whether to colour the cards with ANSI escape codes.
+        playing: whether cards have the names of playing cards: A, 2 to 10, J, Q, and K for a wild.
 
     Raises:
         ValueError: no such seat.
@@ -147,8 +154,9 @@ def ansi(state: State, rules: Rules, player: int | None = None, color: bool = Fa
     )
     piles = []
     for pile, (height, top) in enumerate(_building(state), 1):
-        worth = f" as {height}" if top == WILD else ""
-        piles.append(f"{pile}: {_chip(top, color)}{worth} wants {height + 1}")
+        worth = f" as {card_text(height, playing=playing)}" if top == WILD else ""
+        wanted = card_text(height + 1, playing=playing)
+        piles.append(f"{pile}: {_chip(top, color, playing)}{worth} wants {wanted}")
     lines += ["", "building  " + "   ".join(piles)]
     for board in _seen_boards(rules, player):
         seats = _seats_of(rules, board)
@@ -158,13 +166,13 @@ def ansi(state: State, rules: Rules, player: int | None = None, color: bool = Fa
             mark = ">" if seat == mover else " "
             count = int(state[hand_at(seat)])
             held = f"{count} in hand" + (":" if seat == player and count else "")
-            cards = [_chip(card, color) for card in hand_cards(state, seat)]
+            cards = [_chip(card, color, playing) for card in hand_cards(state, seat)]
             shown = " " + " ".join(cards) if seat == player and cards else ""
             lines.append(f"{mark} {_strong(_name(seat, player), color)}, {held}{shown}")
         top, size = stock_of(state, board)
-        lines.append(f"  stock     {_chip(top, color)} {size} left")
+        lines.append(f"  stock     {_chip(top, color, playing)} {size} left")
         texts = [
-            f"{pile}: {_pile_text(cards, color)}"
+            f"{pile}: {_pile_text(cards, color, playing)}"
             for pile, cards in enumerate(_piles(state, board), 1)
         ]
         lines.append("  discards  " + "   ".join(texts))

@@ -26,6 +26,9 @@ class RulesError(ValueError):
         self.field = field
         self.message = message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.field, self.message)
+
 
 def _shown(value: Any) -> str:
     """A value as a short text; Python refuses to print integers of over 4,300 digits."""

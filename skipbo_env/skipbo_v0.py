@@ -15,7 +15,7 @@ from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
 from skipbo_env import env_parts
-from skipbo_env.actions import IllegalAction
+from skipbo_env.actions import MAX_ACTIONS, IllegalAction
 from skipbo_env.batch import DEALS
 from skipbo_env.engine.layout import PLAYER, REASON, TURN_LIMIT
 from skipbo_env.engine.moves import legal_mask
@@ -223,7 +223,8 @@ class raw_env(AECEnv):
             return
         game = self._playing()
         chosen = action if type(action) is int else env_parts.action_int(action)
-        answer = act_checked(game.state, chosen, self._reward, self.shaped_weight, self._paid)
+        known = chosen if 0 <= chosen < MAX_ACTIONS else -1  # kernels take no number of any size
+        answer = act_checked(game.state, known, self._reward, self.shaped_weight, self._paid)
         if answer < 0:
             game.check_action(chosen)  # raises what says why
         game.actions.append(chosen)

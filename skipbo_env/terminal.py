@@ -6,7 +6,7 @@ and knows neither command-line options nor files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -15,8 +15,10 @@ from rich.text import Text
 
 from skipbo_env import record, render
 from skipbo_env.actions import MOVES, IllegalAction, acting_board, played_card
+from skipbo_env.agents import BestAgent, RuleAgent, TurnAgent
 from skipbo_env.cards import card_text
 from skipbo_env.game import Game
+from skipbo_env.suggestion import ask as ask_agent
 
 PROMPT = "your move (number or text; h hint, t table, ? help, q quit): "
 HELP = """\
@@ -29,13 +31,54 @@ Type the number of a move in the list, or its text:
   pass         when you hold no card and none can be drawn
 h asks an agent for its move, t shows the table again, q ends the game here."""
 _MOST_SUGGESTIONS = 8
+_BLIND = (RuleAgent, TurnAgent, BestAgent)  # they read nothing hidden
 
 
 class Player(Protocol):
-    """Whatever picks moves; it may have `suggest(position)` too, which ranks them."""
+    """Whatever picks moves; it may have `suggest(game)` too, which ranks them."""
+
+    name: str
 
     def act(self, game: Game) -> int:
         """The id of a legal action."""
+
+
+def suggestion_table(
+    moves: Sequence[Mapping[str, Any]],
+    *,
+    title: str | None = None,
+    most: int | None = None,
+    text: Callable[[int], str] | None = None,
+) -> Table:
+    """The moves of a suggestion as a table, those that mirror another left out.
+
+    Args:
+        moves: as `skipbo_env.suggestion.ask` gives them.
+        title: what stands above.
+        most: how many rows.
+        text: names an action; its text in the suggestion if not given.
+    """
+    table = Table(title=title, title_justify="left")
+    for column in ("", "move", "win", "delta", "verdict", "the turn it begins", "until"):
+        table.add_column(column, justify="right" if column in ("", "win", "delta") else "left")
+    distinct = [move for move in moves if move["same_as"] is None]
+    for place, move in enumerate(distinct[:most]):
+        win, delta = (
+            "" if move[name] is None else f"{100 * move[name]:.1f}%" for name in ("win", "delta")
+        )
+        named = [text(step["action"]) if text else step["text"] for step in move["line"]]
+        ends = (move["line_ends"] or "").replace("_", " ")
+        table.add_row(
+            str(move["order"] + 1),
+            named[0],
+            win,
+            delta,
+            move["verdict"] or "",
+            ", ".join(named[1:]),
+            ends,
+            style="green" if place == 0 else "",
+        )
+    return table
 
 
 class _Quit(Exception):
@@ -48,9 +91,11 @@ class TerminalGame:
     Args:
         game: where to start from; it is played on.
         seat: the person's.
-        agents: who plays each other seat.
+        agents: who plays each other seat. Whoever might look at hidden cards is given a game
+            that looks the same from its seat, its hidden cards dealt anew.
         names: what to call each seat.
-        adviser: makes the agent that gives hints when the first is asked for.
+        adviser: the agent that gives hints.
+        playing: whether cards have the names of playing cards.
         console: where to write.
         ask: reads a line after showing a prompt; EOFError at the end of input.
     """
@@ -62,7 +107,8 @@ class TerminalGame:
         agents: Mapping[int, Player],
         *,
         names: Mapping[int, str] | None = None,
-        adviser: Callable[[], Player] | None = None,
+        adviser: Player | None = None,
+        playing: bool = False,
         console: Console | None = None,
         ask: Callable[[str], str] | None = None,
     ) -> None:
@@ -74,9 +120,9 @@ class TerminalGame:
             for other in range(game.rules.players)
         ]
         self.adviser = adviser
+        self.playing = playing
         self.console = console or Console(highlight=False)
         self.ask = ask or self._ask
-        self._hints: Player | None = None
 
     def _ask(self, prompt: str) -> str:
         return self.console.input(Text(prompt, style="bold"))
@@ -93,7 +139,7 @@ class TerminalGame:
         try:
             while not self.game.over:
                 mine = self.game.player == self.seat
-                action = self._choose() if mine else self.agents[self.game.player].act(self.game)
+                action = self._choose() if mine else self._others_choice(self.game.player)
                 self._apply(action)
                 if self.game.player == self.seat and not self.game.over:
                     self.show_table()
@@ -103,6 +149,22 @@ class TerminalGame:
         self.show_table()
         return True
 
+    def _others_choice(self, seat: int) -> int:
+        agent = self.agents[seat]
+        return agent.act(self.game if isinstance(agent, _BLIND) else self._seen_by(seat))
+
+    def _seen_by(self, seat: int) -> Game:
+        """A game that the seat could be in; it depends on nothing that is hidden from it."""
+        return self.game.determinize(seat, seed=len(self.game.actions))
+
+    def _text(self, action: int) -> str:
+        """An action's text, which can be typed back."""
+        move = MOVES[action]
+        text = self.game.action_text(action)
+        if self.playing and move.source == "hand":
+            return text.replace(card_text(move.card), card_text(move.card, playing=True), 1)
+        return text
+
     def _apply(self, action: int) -> None:
         """Do an action and tell what can be seen of it."""
         before = self.game.state.copy()
@@ -111,14 +173,17 @@ class TerminalGame:
             self._tell(event)
 
     def _tell(self, event: Mapping[str, Any]) -> None:
-        text = record.event_text(record.seen_event(event, self.seat), self.names)
+        seen = record.seen_event(event, self.seat)
+        text = record.event_text(seen, self.names, playing=self.playing)
         mine = event.get("player") == self.seat
         self._say(text, "bold" if event["type"] == "end" else "" if mine else "cyan")
 
     def show_table(self) -> None:
         """Draw the table as the seat sees it."""
         color = self.console.is_terminal and not self.console.no_color
-        text = render.ansi(self.game.state, self.game.rules, self.seat, color=color)
+        text = render.ansi(
+            self.game.state, self.game.rules, self.seat, color=color, playing=self.playing
+        )
         self.console.print()
         self.console.print(Text.from_ansi(text), soft_wrap=True)
         self.console.print()
@@ -163,14 +228,14 @@ class TerminalGame:
         number = {action: place for place, action in enumerate(legal, 1)}
         plays = [action for action in legal if MOVES[action].kind != "discard"]
         for action in plays:
-            text = f"{number[action]:>3}  {self.game.action_text(action):<20}"
+            text = f"{number[action]:>3}  {self._text(action):<20}"
             self._say(f"{text} {self._meaning(action)}")
         rows: dict[tuple[int, bool], list[int]] = {}
         for action in legal:
             if action not in plays:
                 rows.setdefault((MOVES[action].card, MOVES[action].other), []).append(action)
         for row in rows.values():
-            cells = (f"{number[action]:>3}  {self.game.action_text(action):<20}" for action in row)
+            cells = (f"{number[action]:>3}  {self._text(action):<20}" for action in row)
             self._say("".join(cells).rstrip())
 
     def _meaning(self, action: int) -> str:
@@ -178,7 +243,9 @@ class TerminalGame:
         move = MOVES[action]
         if move.kind == "pass":
             return "end your turn"
-        card = card_text(played_card(self.game.state, self.game.rules, action))
+        card = card_text(
+            played_card(self.game.state, self.game.rules, action), playing=self.playing
+        )
         if move.source == "stock":
             board = acting_board(self.game.state, self.game.rules, action)
             _, left = render.stock_of(self.game.state, board)
@@ -190,31 +257,10 @@ class TerminalGame:
         if self.adviser is None:
             self._say("There is nobody to ask.", "red")
             return
-        if self._hints is None:
-            self._hints = self.adviser()
-            if hasattr(self._hints, "chosen"):  # "best" goes by the rules
-                self._hints = self._hints.chosen(self.game.rules)
-        suggest = getattr(self._hints, "suggest", None)
-        if suggest is not None:
-            answer = suggest(self.game.position(self.seat))
-            self._show_suggestions(answer["moves"] if isinstance(answer, Mapping) else answer)
-            return
-        action = self._hints.act(self.game.clone())
-        self._say(f"hint: {legal.index(action) + 1}  {self.game.action_text(action)}", "green")
-
-    def _show_suggestions(self, moves: list[Mapping[str, Any]]) -> None:
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column("hint")
-        for column in ("win", "delta"):
-            table.add_column(column, justify="right")
-        table.add_column("verdict")
-        distinct = [move for move in moves if move.get("same_as") is None]
-        for place, move in enumerate(distinct[:_MOST_SUGGESTIONS]):
-            text = move.get("text") or self.game.action_text(move["action"])
-            shares = [
-                "" if (share := move.get(name)) is None else f"{100 * share:.1f}%"
-                for name in ("win", "delta")
-            ]
-            style = "green" if place == 0 else ""
-            table.add_row(text, *shares, move.get("verdict") or "", style=style)
-        self.console.print(table)
+        moves = ask_agent(self.adviser, self._seen_by(self.seat))["moves"]
+        if moves[0]["win"] is None:
+            action = moves[0]["action"]
+            self._say(f"hint: {legal.index(action) + 1}  {self._text(action)}", "green")
+        else:
+            table = suggestion_table(moves, title="hint", most=_MOST_SUGGESTIONS, text=self._text)
+            self.console.print(table)

@@ -107,6 +107,8 @@ probability to win. TD(lambda) self-play by `skipbo train`; the settings are in 
 | seed | {config.seed} |
 | code version | {trained.get("revision", __version__)} |
 
+{trained.get("notes", "")}
+
 In the run's own evaluation (games that chose this network among the run's, so a little flattering):
 
 | opponent | win rate | 95% interval | games |

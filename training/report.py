@@ -35,7 +35,7 @@ def lines(rules: Rules) -> list[tuple[str, Rules, float]]:
     found.append(("greedy", rules, 1.0))
     if rules.players == 2:
         found += [
-            ("greedy", Rules(players=2, stock_size=size), 0.5)
+            ("greedy", Rules(players=2, stock_size=size), 0.25)
             for size in (10, 15, 20)
             if size != rules.stocks
         ]

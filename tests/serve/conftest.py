@@ -49,6 +49,9 @@ class Ranker:
         self.name = text
         self.seed = seed
 
+    def act(self, game: Game) -> int:
+        return game.legal_actions()[0]
+
     def suggest(self, game: Game, *, top: Any = None, allow: Any = None, avoid: Any = None) -> Any:
         ids = allow or game.legal_actions()
         moves = [

@@ -138,7 +138,13 @@ def every_answer(client: FlaskClient, position: dict[str, Any]) -> list[Any]:
         client.get("/v1/suggest"),
         client.delete("/v1/agents"),
         client.get("/nothing"),
-        client.get("//v1//agents"),
+        client.get("/", environ_overrides={"PATH_INFO": "//v1//agents"}),
+        client.get("/docs"),
+        client.get("/metrics"),
+        client.post("/v1/games", json={}),
+        client.post("/v1/matches"),
+        client.post("/v1/games/x/undo"),
+        client.post("/v1/analysis", json={}),
         client.get("/problems/nothing"),
         client.post("/v1/suggest", data=b"{", content_type=JSON),
         client.post("/v1/suggest", data=b"{}"),
@@ -163,7 +169,7 @@ def test_every_answer_has_the_headers(client: FlaskClient, position: dict[str, A
             assert response.mimetype == "application/problem+json"
             assert response.get_json()["status"] == response.status_code
             assert response.get_json()["type"].removeprefix("/problems/") in KINDS
-    assert statuses == {200, 400, 404, 405, 413, 415, 422, 500}
+    assert statuses == {200, 201, 400, 404, 405, 413, 415, 422, 500}
 
 
 def test_a_wrong_method_is_told_the_right_ones(client: FlaskClient) -> None:
@@ -384,7 +390,7 @@ conftest.CLASSES["turn:fake"] = Sleepy
 agents.list_agents = lambda models_dir=None: conftest.LISTED
 skipbo_env.make_agent = conftest.fake_agent
 from serve.cli import serve
-sys.exit(serve(port=0, agent="greedy"))
+sys.exit(serve(port=0, agent="greedy", database_url="sqlite://"))
 """
 
 

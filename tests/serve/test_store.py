@@ -56,7 +56,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     start = ["-D", f"{folder}/data", "-l", f"{folder}/log", "-o", options, "-w", "start"]
     call(f"{binaries}/pg_ctl", *start)
     try:
-        yield f"postgresql+psycopg://skipbo@/postgres?host={folder}"
+        yield f"postgresql://skipbo@/postgres?host={folder}"
     finally:
         call(f"{binaries}/pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "stop")
         shutil.rmtree(folder)
@@ -71,7 +71,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "file":
         return f"sqlite:///{tmp_path}/a folder/games.db"
     url: str = request.getfixturevalue("postgres")
-    engine = sa.create_engine(url)
+    engine = store._connect(sa.make_url(url))
     with engine.begin() as connection:
         store._METADATA.drop_all(connection)
     engine.dispose()
@@ -160,9 +160,7 @@ def test_of_many_writers_one_wins(kept: Store) -> None:
     assert kept.get(GAMES, key) == (len(won), len(won))
 
 
-def test_an_older_database_is_brought_up_to_date(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_older_database_is_brought_up_to_date(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if url == IN_MEMORY:
         pytest.skip("forgets all")
     steps = store.STEPS
@@ -199,8 +197,10 @@ def test_an_older_database_is_brought_up_to_date(
     assert versions == [len(steps)]
     new.close()
     monkeypatch.setattr(store, "STEPS", steps[:1])
+    old = Store(url, engine="0.9")
     with pytest.raises(SchemaError, match="newer"):
-        Store(url, engine="0.9").prepare()
+        old.prepare()
+    old.close()
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,22 @@ def raw(seed: int | None = 0, **kwargs: Any) -> Any:
     return env
 
 
+# Once a game is over, api_test asks each agent that is done for its last observation, whose mask is
+# zero by our contract; PettingZoo spares only one environment, by name, the warning. A mask of an
+# agent that is to act is held against the legal actions in test_masks_only_for_the_seat_to_move.
+zero_masks_at_the_end = pytest.mark.filterwarnings(
+    "ignore:Action mask numpy array is all zeros:UserWarning:pettingzoo.test.api_test"
+)
+
+
+@zero_masks_at_the_end
 @pytest.mark.parametrize("kwargs", TABLES, ids=str)
 @pytest.mark.parametrize("make", [skipbo_v0.env, skipbo_v0.raw_env], ids=["env", "raw_env"])
 def test_api(make: Any, kwargs: dict[str, Any]) -> None:
     api_test(make(**kwargs), num_cycles=1000)
 
 
+@zero_masks_at_the_end
 @pytest.mark.parametrize("observation", ["features", "cards"])
 def test_api_of_whole_games(observation: str) -> None:
     api_test(skipbo_v0.env(rules=SHORT, observation=observation, reward="shaped"), num_cycles=1000)
@@ -329,7 +339,11 @@ def test_after_the_end_everything_can_still_be_asked_for() -> None:
     assert env.agents == []
 
 
-@pytest.mark.parametrize("action", [-1, 125, 10_000, 124, 3.0, True, None, "0"])
+@pytest.mark.parametrize(
+    "action",
+    [-1, 125, 10_000, 124, 3.0, True, None, "0", 2**31, 2**63, 2**64, -(2**64), 10**4000],
+    ids=lambda action: f"{action!r:.12}",
+)
 def test_an_illegal_action_raises_and_changes_nothing(action: Any) -> None:
     env = raw(seed=6)
     some_steps(env, 5)

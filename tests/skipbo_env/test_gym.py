@@ -228,11 +228,12 @@ def test_an_illegal_action_ends_the_game_or_raises() -> None:
     with pytest.raises(ResetNeeded):
         env.step(0)
     env.reset()
+    assert env.step(2**64)[1:4] == (-1.0, True, False)
 
     strict = SkipBoEnv(illegal="raise")
     strict.reset(seed=1)
     before = strict.game.state
-    for action in (124, -1, 125, 1.5):
+    for action in (124, -1, 125, 1.5, 2**63, 2**64, -(2**64), 10**5000):
         with pytest.raises(IllegalAction):
             strict.step(action)
     assert np.array_equal(strict.game.state, before)

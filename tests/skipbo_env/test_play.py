@@ -17,11 +17,14 @@ import pytest
 from rich.console import Console
 
 import skipbo_env.agents
-from skipbo_env import cli, commands, record
+from skipbo_env import cli, commands, make_agent, record
+from skipbo_env.agents import TurnAgent
 from skipbo_env.engine import layout, moves
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
+from skipbo_env.suggestion import ask
 from skipbo_env.terminal import PROMPT, TerminalGame
+from tests.skipbo_env.test_agents import model_of, random_network
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "fixtures" / "golden"
@@ -29,6 +32,8 @@ GOLDEN = ROOT / "tests" / "fixtures" / "golden"
 
 class Stub:
     """An agent that plays whatever it can, and a random discard else."""
+
+    name = "stub"
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -42,13 +47,14 @@ class Stub:
 class Ranking(Stub):
     """An agent that has a ranking too."""
 
-    def suggest(self, position: dict[str, Any]) -> dict[str, Any]:
-        assert position["you"] == 0
+    def suggest(self, game: Game, *, top: int | None, allow: Any) -> dict[str, Any]:
+        assert game.player == 0
+        first, second, third, *_ = game.legal_actions()
         return {
             "moves": [
-                {"action": 72, "text": "hand 1=>1", "win": 0.613, "delta": 0, "verdict": "best"},
-                {"action": 73, "win": 0.5, "delta": -0.113},
-                {"action": 74, "win": 0.5, "delta": -0.113, "same_as": 73},
+                {"action": first, "win": 0.613},
+                {"action": second, "win": 0.5},
+                {"action": third, "win": 0.5, "same_as": second},
             ]
         }
 
@@ -71,7 +77,7 @@ def sit(game: Game, lines: Iterable[str], seat: int = 0, **options: Any) -> tupl
     out = io.StringIO()
     console = Console(file=out, width=100, highlight=False)
     others = {other: Stub(other) for other in range(game.rules.players) if other != seat}
-    options = {"adviser": lambda: Stub(9), **options}
+    options = {"adviser": Stub(9), **options}
     table = TerminalGame(game, seat, others, console=console, ask=answers(lines), **options)
     return table.play(), out.getvalue()
 
@@ -187,12 +193,110 @@ def test_hint_help_and_table_on_request() -> None:
     assert "ends your turn" in text
     assert text.count("to move") == 2
     # An agent with a ranking shows it.
-    options = {"adviser": lambda: Ranking(1)}
-    text = sit(Game(Rules(first_player=0), seed=3), ["hint"], **options)[1]
-    assert re.search(r"hand 1=>1 +61\.3% +0\.0% +best", text)
-    assert re.search(r"hand 1=>2 +50\.0% +-11\.3%", text)
-    assert not re.search(r"hand 1=>3 +50", text)
+    game = Game(Rules(first_player=0), seed=3)
+    first, second, third = map(game.action_text, game.legal_actions()[:3])
+    text = sit(game, ["hint"], adviser=Ranking(1))[1]
+    assert re.search(rf"1 . {re.escape(first)} +. +61\.3% . +0\.0% . best ", text)
+    assert re.search(rf"2 . {re.escape(second)} +. +50\.0% . +-11\.3% . blunder ", text)
+    assert not re.search(rf"{re.escape(third)} +. +50", text)
     assert "nobody to ask" in sit(Game(Rules(first_player=0)), ["h"], adviser=None)[1]
+
+
+def test_a_turn_search_gives_verdicts() -> None:
+    rules = Rules(first_player=0)
+    adviser = TurnAgent(model_of(rules, random_network(rules)))
+    game = Game(rules, seed=3)
+    answer = ask(adviser, game)
+    text = sit(game, ["h", "q"], adviser=adviser)[1]
+    verdicts = [move["verdict"] for move in answer["moves"] if move["same_as"] is None][:8]
+    assert re.findall(r"best|tie|inaccuracy|mistake|blunder", text) == verdicts
+    assert len(verdicts) >= 3
+
+
+class Reader(Stub):
+    """Reads whatever its game holds, and keeps it."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
+        self.seen: list[tuple[Game, list[int]]] = []
+
+    def act(self, game: Game) -> int:
+        self.seen.append((game, layout.draw_cards(game.state)))
+        return super().act(game)
+
+
+@pytest.mark.parametrize("rules", [Rules(stock_size=3), Rules(players=4, teams=2, stock_size=2)])
+def test_nobody_is_given_the_true_game(rules: Rules) -> None:
+    game = Game(rules, seed=3)
+    true: list[list[int]] = []
+    readers = {seat: Reader(seat) for seat in range(1, rules.players)}
+    adviser = Reader(9)
+    lines = iter(line for _ in range(10**6) for line in ("h", "1"))
+
+    def listen(prompt: str) -> str:
+        line = next(lines)
+        if line == "h":
+            true.append(layout.draw_cards(game.state))
+        return line
+
+    console = Console(file=io.StringIO(), width=100)
+    table = TerminalGame(game, 0, readers, adviser=adviser, console=console, ask=listen)
+    assert table.play()
+    for seat, reader in readers.items():
+        assert reader.seen
+        for given, _ in reader.seen:
+            assert given is not game
+            assert given.player == seat
+            assert given.start is None
+    hinted = [cards for _, cards in adviser.seen]
+    assert [len(cards) for cards in hinted] == [len(cards) for cards in true]
+    assert all(a != b for a, b in zip(hinted, true, strict=True) if len(b) > 10)
+
+
+def test_a_choice_does_not_depend_on_hidden_cards() -> None:
+    """Two games that look the same to seat 1 give its agent the same game."""
+    game = Game(Rules(first_player=1), seed=3)
+    given = []
+    for seed in (1, 2):
+        reader = Reader()
+        twin = game.determinize(1, seed)
+        table = TerminalGame(twin, 0, {1: reader}, console=Console(file=io.StringIO()))
+        table._others_choice(1)
+        given.append(reader.seen[0][0].state.tobytes())
+    assert given[0] == given[1]
+
+
+def test_agents_that_see_nothing_hidden_are_given_the_game_itself() -> None:
+    rules = Rules(stock_size=2, first_player=1)
+    for agent in (make_agent("greedy"), TurnAgent(model_of(rules, random_network(rules)))):
+        game, other = Game(rules, seed=3), Game(rules, seed=3)
+        table = TerminalGame(game, 0, {1: agent}, console=Console(file=io.StringIO()))
+        assert table._others_choice(1) == agent.act(other)
+
+
+def test_playing_cards_have_their_names_everywhere() -> None:
+    names = {"1": "A", "11": "J", "12": "Q", "S": "K"}
+    rules = Rules(stock_size=4, first_player=0, wilds=40)
+    for seed in range(3):
+        games = [Game(rules, seed=seed) for _ in range(2)]
+        plain, cards = (
+            sit(game, [*["1"] * 40, "h"], playing=playing)[1]
+            for game, playing in zip(games, (False, True), strict=True)
+        )
+        assert games[0].actions == games[1].actions
+        # Neither has the other's names, where a name stands for a card.
+        assert not re.search(
+            r"\[ ?[AJQK]\]|hand [AJQK]=?>|(plays|draws?|discards?) [AJQK]\b", plain
+        )
+        named = r"\[( S|11|12| 1)\]|hand (S|11|12|1)=?>|(plays?|discards?) (S|11|12|1)\b|as 1[12]"
+        assert not re.search(named, cards)
+        for name in names.values():
+            assert re.search(rf"\[ {name}\]", cards)
+        # Every text of the list can be typed.
+        game = Game(rules, seed=seed)
+        table = TerminalGame(game, 0, {1: Stub(1)}, playing=True)
+        legal = game.legal_actions()
+        assert [table._read(table._text(action), legal) for action in legal] == legal
 
 
 def test_hints_change_nothing() -> None:
@@ -349,6 +453,138 @@ def test_play_with_empty_input(
     typed(monkeypatch, "")
     assert cli.main(["play", "--seed", "5"]) == 0
     assert "unfinished" in capsys.readouterr().out
+
+
+class Fixed(Stub):
+    """An agent for two players."""
+
+    def plays(self, rules: Rules) -> bool:
+        return rules.players == 2 and not rules.teams
+
+
+class Breaks(Stub):
+    """An agent that fails at its third choice."""
+
+    left = 2
+
+    def act(self, game: Game) -> int:
+        if not self.left:
+            raise ValueError("out of order")
+        self.left -= 1
+        return super().act(game)
+
+
+def stubs(name: str, *, seed: int = 0) -> Stub:
+    kinds = {"stub": Stub, "two-player": Fixed, "breaks": Breaks}
+    if name not in kinds:
+        raise ValueError(f"agent: there is no agent or model {name!r}")
+    return kinds[name](seed)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--players", "3", "--agent", "two-player"], "--agent: 'two-player' does not play games"),
+        (["--rules", "partners", "--agent", "stub", "two-player", "stub"], "4 players in 2 teams"),
+        (["--players", "3", "--agent", "stub", "--hints", "two-player"], "--hints: 'two-player'"),
+        (["--agent", "stub", "--hints", "typo"], "no agent or model 'typo'"),
+    ],
+)
+def test_agents_are_checked_before_play(
+    options: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(skipbo_env.agents, "make_agent", stubs)
+    typed(monkeypatch, "1\n" * 100)
+    path = tmp_path / "games.jsonl"
+    assert cli.main(["play", *options, "--record", str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+    assert not path.exists()
+    typed(monkeypatch, "q\n")
+    assert cli.main(["play", "--agent", "two-player", "--hints", "stub"]) == 0
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_record_outlives_an_agent_that_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(skipbo_env.agents, "make_agent", stubs)
+    path = tmp_path / "games.jsonl"
+    options = ["--agent", "breaks", "--hints", "stub", "--seed", "5", "--record", str(path)]
+    typed(monkeypatch, "1\n" * 500)
+    assert cli.main(["play", *options]) == 2
+    captured = capsys.readouterr()
+    assert "out of order" in captured.err
+    assert "(unfinished)" in captured.out
+    (_, data) = next(record.read_records(path))
+    assert Game.from_record(data).actions
+
+    def interrupted(prompt: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TerminalGame, "_ask", lambda self, prompt: interrupted(prompt))
+    assert cli.main(["play", *options, "--agent", "stub"]) == 130
+    assert len(list(record.read_records(path))) == 2
+
+
+@pytest.mark.usefixtures("installed")
+def test_play_with_playing_cards(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for options, card in (([], "S"), (["--playing-cards"], "K")):
+        typed(monkeypatch, "1\n" * 30)
+        assert cli.main(["play", "--seed", "5", "--agent", "greedy", *options]) == 0
+        text = capsys.readouterr().out
+        assert f"[ {card}]" in text
+        assert f"[ {'SK'.replace(card, '')}]" not in text
+
+
+NOTATION = "- 0 368QS 12345/123456789TJ/12/- 7:12:4/T/-/-,5:20:-/-/-/- 5,5 88 {} - 0 41"
+COMPLETED = "1,1,1,1,1,1,1,1,1,1,0,0,2"
+
+
+def test_suggest_reads_a_line_a_file_and_standard_input(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = NOTATION.format(COMPLETED)
+    file = tmp_path / "a file with blanks.txt"
+    file.write_text(line)
+    answers = []
+    for position in (line, str(file), "-"):
+        typed(monkeypatch, line)
+        options = ["--agent", "greedy", "--json"]
+        assert cli.run(commands.suggest, "suggest", [position, *options]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0] == answers[1] == answers[2]
+    assert cli.run(commands.suggest, "suggest", [line, "--agent", "greedy"]) == 0
+    assert answers[0]["moves"][0]["text"] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("position", "said"),
+    [
+        (NOTATION.format("1," * 2000 + "1"), "no line of notation"),  # too long for a file name
+        (NOTATION.format("-").replace("4/T", "4" * 5000 + "/T"), "the deck has 12"),
+        ("no-such-file.json", "there is no file 'no-such-file.json'"),
+        ("x" * 5000, "there is no file"),
+        ("a\0b", "there is no file"),
+        ("one two", "11 fields, got 2"),
+    ],
+    ids=range(6),
+)
+def test_suggest_says_what_is_wrong_with_a_position(
+    position: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(commands.suggest, "suggest", [position, "--agent", "greedy"]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "too long" not in error
 
 
 def test_rules_of_a_file(tmp_path: Path) -> None:

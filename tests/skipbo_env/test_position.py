@@ -414,7 +414,11 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("/completed/x~y", 1, "/completed/x~0y"),
         ("/completed", {"5": 2, "S": 10}, "/completed/5"),
         ("/completed", [], "/completed"),
+        ("/completed", {1.0: 1}, "/completed"),
+        ("/completed", {1.5: 1}, "/completed/1.5"),
         ("/reshuffled", {"5": 13}, "/reshuffled/5"),
+        ("/reshuffled", {}, "/reshuffled"),
+        ("/reshuffled", {str(rank): 7 for rank in range(1, 13)}, "/reshuffled"),
         ("/you", 2, "/you"),
         ("/you", True, "/you"),
         ("/to_move", 2, "/to_move"),
@@ -442,6 +446,114 @@ def test_an_impossible_position_names_the_field(path: str, value: Any, pointer: 
     assert caught.value.pointer == pointer
     assert caught.value.message
     assert str(caught.value).startswith(pointer)
+
+
+def test_keys_of_counts_may_be_numbers() -> None:
+    numbers = {1.0: 1, **dict.fromkeys(range(2, 11), 1), "S": 2}
+    assert Position.parse(changed("/completed", numbers)) == Position.parse(WORKED_TURN)
+    with pytest.raises(PositionError) as caught:
+        Position.parse(changed("/completed", {1.0: 9, 2: 1, "S": 2}))
+    assert caught.value.pointer == "/completed/1.0"
+
+
+def test_the_draw_pile_comes_from_the_reshuffle() -> None:
+    """Its size is at most what of the reshuffled cards is unseen; so it is in every real game."""
+    rules = RULE_SETS["tiny-deck"]
+    late = [s for seed in range(8) for s in sample(rules, seed) if s[layout.RESHUFFLES]]
+    tight = 0
+    for state in late:
+        if state[layout.REASON]:
+            continue
+        data = position_of(state, rules, int(state[layout.PLAYER]))
+        unseen = np.array(whole_deck(state, rules))
+        unseen -= np.array(seen_by(state, rules, int(state[layout.PLAYER])))
+        read = Position.parse(data)
+        assert read.reshuffled is not None
+        most = sum(map(min, unseen[1:].tolist(), read.reshuffled))
+        assert most >= read.draw_size
+        while most >= read.draw_size > 0:  # take away one card after the other
+            left = [card for card, n in data["reshuffled"].items() if n]
+            card = left[0]
+            data["reshuffled"][card] -= 1
+            kind = _kind(card)
+            most -= data["reshuffled"][card] < unseen[kind]
+            if most >= read.draw_size:
+                Position.parse(data)
+        if read.draw_size:
+            tight += 1
+            with pytest.raises(PositionError) as caught:
+                Position.parse(data)
+            assert caught.value.pointer == "/reshuffled"
+            assert str(read.draw_size) in caught.value.message
+    assert tight >= 5
+
+
+def _kind(card: str) -> int:
+    return 13 if card == "S" else int(card)
+
+
+def seen_by(state: layout.State, rules: Rules, seat: int) -> list[int]:
+    """Cards that a seat sees, by kind."""
+    cards = layout.hand_cards(state, seat)
+    for board in range(rules.boards):
+        cards += layout.stock_cards(state, board)[-1:]
+        for pile in range(4):
+            cards += layout.discard_cards(state, board, pile)
+    for pile in range(4):
+        cards += layout.building_cards(state, pile)
+    counts = np.bincount(cards, minlength=14)
+    counts[1:] += state[layout.COMPLETED + 1 : layout.COMPLETED + 14]
+    return [int(count) for count in counts]
+
+
+def dry(**changes: Any) -> dict[str, Any]:
+    """Nothing can be drawn, and seat 1 of three has passed."""
+    data: dict[str, Any] = {
+        "rules": {"players": 3, "copies": 1, "wilds": 0, "stock_size": 2, "hand_size": 4},
+        "you": 2,
+        "hand": [1, 10],
+        "building": [0, 0, 0, 0],
+        "players": [
+            {"stock_top": 2, "stock_size": 1, "discards": [[3, 4], [], [], []], "hand_size": 0},
+            {"stock_top": 8, "stock_size": 1, "discards": [[9], [5], [], []], "hand_size": 0},
+            {"stock_top": 7, "stock_size": 2, "discards": [[6], [12], [], []]},
+        ],
+        "draw_size": 0,
+        "completed": {},
+        "passes": 2,
+    }
+    return {**data, **changes}
+
+
+def test_who_passed_holds_no_card() -> None:
+    assert Position.parse(dry()).hand_sizes == (0, 0, 2)
+    for seat in (0, 1):
+        data = dry()
+        data["players"][seat]["hand_size"] = 1
+        data["players"][2]["stock_size"] = 1
+        with pytest.raises(PositionError) as caught:
+            Position.parse(data)
+        assert caught.value.pointer == "/passes"
+        assert f"seat {seat} has passed" in caught.value.message
+    # Only the seat just before the mover has passed: the other may hold a card.
+    data = dry(passes=1)
+    data["players"][0]["hand_size"] = 1
+    data["players"][2]["stock_size"] = 1
+    assert Position.parse(data).hand_sizes == (1, 0, 2)
+    # The observer may be the one who has passed.
+    data = dry(to_move=0, passes=1)
+    data["players"][0]["hand_size"] = 1
+    data["players"][2]["stock_size"] = 1
+    with pytest.raises(PositionError) as caught:
+        Position.parse(data)
+    assert caught.value.pointer == "/passes"
+    # What is left out is worked out.
+    data = dry()
+    for seat in (0, 1):
+        del data["players"][seat]["hand_size"]
+    read = Position.parse(data)
+    assert read.hand_sizes == (0, 0, 2)
+    assert "hand_size" in read.inferred
 
 
 def test_a_stock_that_is_empty_ends_the_game() -> None:
@@ -586,3 +698,53 @@ def test_mutated_positions_are_refused_or_sound(data: st.DataObject) -> None:
     assert Position.parse(read.to_json()) == read
     assert Position.from_notation(read.to_notation()) == read
     assert Position.of(state, read.rules, read.you) == read
+
+
+LINES = [
+    Position.of(state, rules, int(state[layout.PLAYER])).to_notation()
+    for rules in (RULE_SETS["two-short"], RULE_SETS["partners"], RULE_SETS["tiny-deck"])
+    for state in sample(rules, 6, 6)
+    if not state[layout.REASON]
+]
+PIECES = st.one_of(
+    st.text(max_size=5),
+    st.integers().map(str),
+    st.sampled_from(
+        ["", "-", " ", "/", ":", ",", "=", "0", "12", "S", "T", "players=3", "teams=2", "1" * 5000]
+    ),
+    st.text("0123456789TJQS-/:,= ", max_size=12),
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(data=st.data())
+def test_any_line_of_notation_is_refused_or_sound(data: st.DataObject) -> None:
+    """Changed fields and changed characters: nothing but a PositionError comes out."""
+    line = data.draw(st.sampled_from(LINES))
+    for _ in range(data.draw(st.integers(1, 2))):
+        if data.draw(st.booleans()):
+            fields = line.split(" ")
+            fields[data.draw(st.integers(0, len(fields) - 1))] = data.draw(PIECES)
+            line = " ".join(fields)
+        else:
+            at = data.draw(st.integers(0, len(line)))
+            line = line[:at] + data.draw(PIECES) + line[at + data.draw(st.integers(0, 2)) :]
+    try:
+        read = Position.from_notation(line)
+    except PositionError:
+        return
+    assert_sound(read.deal(4), read.rules)
+    assert Position.from_notation(read.to_notation()) == read
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.text() | st.lists(PIECES, min_size=11, max_size=11).map(" ".join))
+def test_any_text_as_notation(text: str) -> None:
+    with pytest.raises(PositionError):
+        Position.from_notation(text)
+
+
+@pytest.mark.parametrize("text", [None, 3, b"- 0", ["-"]])
+def test_notation_is_text(text: Any) -> None:
+    with pytest.raises(PositionError):
+        Position.from_notation(text)
