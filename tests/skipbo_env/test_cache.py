@@ -1,4 +1,4 @@
-"""The compile cache: an edit of a kernel that another file's kernel calls is seen, and nobody else can write the cache."""
+"""The compile cache: edits of a kernel that another file calls are seen, and it is nobody else's."""
 
 from __future__ import annotations
 
