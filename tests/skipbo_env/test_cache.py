@@ -1,4 +1,4 @@
-"""The compile cache: edits of a kernel that another file calls are seen, and it is nobody else's."""
+"""The compile cache: an edit of a kernel that another file calls is seen, and it stays private."""
 
 from __future__ import annotations
 
