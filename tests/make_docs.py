@@ -251,12 +251,36 @@ def _plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def results() -> str:
+    """What the shipped models' results.json say; `python -m training.report` writes those."""
+    rows = []
+    for file in sorted((ROOT / "models").glob("*/results.json")):
+        measured = json.loads(file.read_text(encoding="utf-8"))
+        for line in measured["results"]:
+            low, high = line["interval"]
+            rows.append(
+                (
+                    measured["model"],
+                    line["against"],
+                    line["players"],
+                    line["stock_size"],
+                    f"{line['win_rate']:.2%}",
+                    f"{low:.2%} to {high:.2%}",
+                    f"{line['games']:,}",
+                )
+            )
+    return table(
+        "| model | against | players | stock cards | win rate | 95% interval | games |", rows
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "actions": action_table,
     "board": board_table,
     "network-rows": network_rows,
     "observation-cards": lambda: observation_table("cards"),
     "observation-features": lambda: observation_table("features"),
+    "results": results,
     "rules-presets": rules_presets,
     "rules-settings": rules_settings,
     "training-presets": training_presets,

@@ -83,6 +83,15 @@ def card(name: str, config: Config, trained: dict[str, Any]) -> str:
     )
     earlier = [Config.from_dict(settings) for settings in trained.get("earlier", [])]
     commands = "\n".join(f"| command | `{command_of(run)}` |" for run in (*earlier, config))
+    own = ""
+    if panel:
+        own = f"""In the run's own evaluation (games that chose this network among the run's, so a
+little flattering):
+
+| opponent | win rate | 95% interval | games |
+|---|---|---|---|
+{panel}
+"""
     hours, cpu_hours = (trained.get(name, 0) / 3600 for name in ("seconds", "cpu_seconds"))
     return f"""---
 license: apache-2.0
@@ -109,9 +118,4 @@ probability to win. TD(lambda) self-play by `skipbo train`; the settings are in 
 
 {trained.get("notes", "")}
 
-In the run's own evaluation (games that chose this network among the run's, so a little flattering):
-
-| opponent | win rate | 95% interval | games |
-|---|---|---|---|
-{panel}
-"""
+{own}"""
