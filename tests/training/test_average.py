@@ -1,4 +1,4 @@
-"""The mean of checkpoints: of the weights, number by number, and only of networks that fit together."""
+"""The mean of checkpoints: number by number, and only of networks that fit together."""
 
 from __future__ import annotations
 
