@@ -40,10 +40,13 @@ def factor_matrix(players: int, boards: int) -> torch.Tensor:
         part = name.rsplit(".", 1)[-1].split("_")[0]
         if part in ("hand", "height", "kind"):
             steps(first, values)
-        elif part in ("unseen", "draw", "seat", "size", "chain", "depth"):
+        elif part in ("unseen", "draw", "seat", "size", "depth"):
             slope(first, values)
         elif part == "near":
             pairs(first, 13)
+        elif part == "chain":
+            pairs(first, 13)
+            pairs(first + 169, 13)
         elif part == "pile":
             pairs(first, 14)
             for gap in range(-11, 12):

@@ -16,21 +16,29 @@ from skipbo_env.engine.rng import mix64, stream_unit
 
 
 @kernel
-def _targets(state, start, end, lam, seats, values, targets):
-    """Lambda-returns of one game's endings, each seat over its own: the next value mixed with what
-    came after it.
+def _targets(state, start, end, lam, seats, values, tops, targets):
+    """Lambda-returns of one game's endings, each seat over its own.
+
+    Where the ending that was played is not the best one, what it gave away is put back: the seat's
+    own return goes on from the best value, `top + lam * (return - value)`, and with two sides the
+    other's gift is taken off again. So games may be played with much exploration, and the targets
+    are still those of play without it, as far as the values are right.
     """
     draw = 1.0 / state[SIDES]
     for seat in range(state[PLAYERS]):
+        side = seat % state[SIDES]
         if state[WINNER] < 0:
             after = draw
         else:
-            after = 1.0 if seat % state[SIDES] == state[WINNER] else 0.0
+            after = 1.0 if side == state[WINNER] else 0.0
         target = after
         for k in range(end - 1, start - 1, -1):
             if seats[k] == seat:
-                targets[k] = target
-                target = (1.0 - lam) * values[k] + lam * target
+                targets[k] = min(max(target, 0.0), 1.0)
+                target = tops[k] + lam * (target - values[k])
+            elif state[SIDES] == 2:
+                given = tops[k] - values[k]
+                target += given if seats[k] % 2 == side else -given
 
 
 @kernel
@@ -49,6 +57,7 @@ def self_play(
     slots,
     seats,
     values,
+    tops,
     targets,
     stats,
 ):
@@ -70,6 +79,7 @@ def self_play(
         slots: int16 (capacity, slots), filled.
         seats: int8 (capacity,), filled: whose ending it is.
         values: float32 (capacity,), filled: what the network said.
+        tops: float32 (capacity,), filled: what it said of the best ending.
         targets: float32 (capacity,), filled.
         stats: float64 (8,), added to: games, decisions, without a winner, won by seat 0, squared TD
             error, nodes, endings judged, games cut off because the arrays were full.
@@ -95,7 +105,7 @@ def self_play(
                     for i in range(slots.shape[1]):
                         slots[n, i] = work.ending[i]
                     seats[n] = player
-                    values[n] = 0.5
+                    values[n] = tops[n] = 0.5
                     n += 1
                 apply(state, action)
                 n -= state[REASON] == STOCK_EMPTY  # a win is no estimate
@@ -107,6 +117,7 @@ def self_play(
                 slots[n, i] = work.best[i]
             seats[n] = player
             values[n] = value
+            tops[n] = work.top[0]
             n += 1
             for i in range(length):
                 apply(state, work.path[i])
@@ -114,7 +125,7 @@ def self_play(
             stats[1] += length
             stats[5] += work.info[0]
             stats[6] += work.info[1]
-        _targets(state, start, n, lam, seats, values, targets)
+        _targets(state, start, n, lam, seats, values, tops, targets)
         for k in range(start, n):
             stats[4] += (targets[k] - values[k]) ** 2
         stats[0] += 1

@@ -81,7 +81,7 @@ class Player:
         capacity = ENDINGS_PER_GAME * games
         slots = np.empty((capacity, num_slots(config.players, config.rules.boards)), np.int16)
         seats = np.empty(capacity, np.int8)
-        values, targets = np.empty(capacity, np.float32), np.empty(capacity, np.float32)
+        values, tops, targets = (np.empty(capacity, np.float32) for _ in range(3))
         stats = np.zeros(8)
         done = schedule(config, iteration)
         worker = self.free.pop()
@@ -100,6 +100,7 @@ class Player:
             slots,
             seats,
             values,
+            tops,
             targets,
             stats,
         )

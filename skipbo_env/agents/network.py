@@ -20,8 +20,11 @@ mover's side:
     1                 41         stock size
     1                 169        cards that the two nearest building piles lack until the top fits:
                                  13 x nearest + second
-    1                 13         fewest cards missing to free the stock top when its discard piles
-                                 help (not for the own board: 0)
+    1                 338        cards missing on the two nearest building piles to free the stock
+                                 top with its discard piles' help, on the own board also the hand's:
+                                 13 x fewest + second fewest; for an own top not yet seen, how many
+                                 of the twelve ranks could be played at once, without wilds and with
+                                 the hand's: 169 + 13 x without + with
     4                 196 each   each discard pile's top two cards: 14 x top + second (shared rows)
     4                 12 each    each discard pile's depth, saturating at 11 (shared rows)
     13                5 each     cards of each kind in the four discard piles (saturating at 4)
@@ -38,6 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skipbo_env.engine.bits import popcount
 from skipbo_env.engine.jit import kernel
 from skipbo_env.engine.layout import (
     AT_DISCARDS,
@@ -60,7 +64,7 @@ from skipbo_env.engine.layout import (
 from skipbo_env.engine.observe import lacking, seen_board, unseen_counts
 from skipbo_env.engine.simd import dense_head
 
-VERSION = 1  # of the feature table; a network of another version is refused
+VERSION = 2  # of the feature table; a network of another version is refused
 
 TURN_OVER, FLIP, REFILL, FLIP_REFILL = range(4)
 UNKNOWN = 14
@@ -79,8 +83,9 @@ _HEIGHT_ROWS = _HAND_ROWS + 13 * 5
 _UNSEEN_ROWS = _HEIGHT_ROWS + 12 * 5
 _DRAW_ROWS = _UNSEEN_ROWS + 13 * 20
 _SEAT_ROWS = _DRAW_ROWS + 20
-BOARD_ROWS = 15 + 41 + 169 + 13 + 196 + 12 + 13 * 5
-_R_SIZE, _R_NEAR, _R_CHAIN, _R_PILE, _R_DEPTH, _R_KIND = 15, 56, 225, 238, 434, 446
+BOARD_ROWS = 15 + 41 + 169 + 338 + 196 + 12 + 13 * 5
+_R_SIZE, _R_NEAR, _R_CHAIN, _R_PILE, _R_DEPTH, _R_KIND = 15, 56, 225, 563, 759, 771
+NO_CHAIN = 13 * 12 + 12  # no top, or another board's that is not yet seen
 
 
 def num_slots(players: int, boards: int) -> int:
@@ -109,7 +114,7 @@ def row_groups(players: int, boards: int) -> list[tuple[str, int, int]]:
             (f"board_{k}.top", at, 15),
             (f"board_{k}.size", at + _R_SIZE, 41),
             (f"board_{k}.near", at + _R_NEAR, 169),
-            (f"board_{k}.chain", at + _R_CHAIN, 13),
+            (f"board_{k}.chain", at + _R_CHAIN, 338),
             (f"board_{k}.pile", at + _R_PILE, 196),
             (f"board_{k}.depth", at + _R_DEPTH, 12),
         ]
@@ -183,9 +188,9 @@ def board_slots(state, k):
 
 
 @kernel
-def _missing(state, board, b, target, limit):
-    """Cards that the board's discard tops lack to bring building pile b to the target; stops
-    counting at the limit.
+def _missing(state, board, b, target, limit, hand):
+    """Cards that the board's discard piles and a hand (bit c for kind c) lack to bring building
+    pile b to the target, counted up to the limit; and as bits the discard piles that it used.
     """
     first_pile = state[AT_DISCARDS] + 4 * ((board - BOARD) // BOARD_CELLS) * state[DECK]
     d0 = state[board + DEPTH]
@@ -197,40 +202,91 @@ def _missing(state, board, b, target, limit):
     t2 = state[board + TOP + 2]
     t3 = state[board + TOP + 3]
     missing = 0
+    used = 0
     rank = state[HEIGHT + b] + 1
     while rank != target and missing < limit:
         if t0 == rank:
             d0 -= 1
+            used |= 1
             t0 = state[first_pile + d0 - 1] if d0 > 0 else 0
         elif t1 == rank:
             d1 -= 1
+            used |= 2
             t1 = state[first_pile + state[DECK] + d1 - 1] if d1 > 0 else 0
         elif t2 == rank:
             d2 -= 1
+            used |= 4
             t2 = state[first_pile + 2 * state[DECK] + d2 - 1] if d2 > 0 else 0
         elif t3 == rank:
             d3 -= 1
+            used |= 8
             t3 = state[first_pile + 3 * state[DECK] + d3 - 1] if d3 > 0 else 0
-        else:
+        elif not hand >> rank & 1:
             missing += 1
         rank = rank + 1 if rank < 12 else 1
-    return missing
+    return missing, used
 
 
 @kernel
-def chain_missing(state, board):
-    """The fewest cards that a board's discard piles lack to free its stock top: 0 to 11; 0 for a
-    wild, 12 for no top.
+def hand_bits(state, player):
+    """The kinds of a hand as bits: bit c for kind c."""
+    hand = HEADER + HAND_CELLS * player
+    bits = 0
+    for c in range(1, 14):
+        if state[hand + c] > 0:
+            bits |= 1 << c
+    return bits
+
+
+@kernel
+def chain(state, board, hand):
+    """13 x the fewest cards missing to free a board's stock top + the second fewest, over the
+    building piles; 0 for a wild, NO_CHAIN for no top. And as bits the discard piles that it used.
+
+    Args:
+        state: the game.
+        board: the board's cell.
+        hand: kinds that may be played beside the board's discard piles, as `hand_bits`; 0 for none.
     """
     top = state[board + STOCK_TOP]
     if top == 0:
-        return 12
+        return NO_CHAIN, 0
     if top == WILD:
-        return 0
-    best = 12
+        return 0, 0
+    first = second = 12
+    used = 0
     for b in range(4):
-        best = min(best, _missing(state, board, b, top, best))
-    return best
+        missing, piles = _missing(state, board, b, top, second, hand)
+        used |= piles
+        if missing < first:
+            second = first
+            first = missing
+        elif missing < second:
+            second = missing
+    return 13 * first + second, used
+
+
+@kernel
+def reach_row(state, player, board):
+    """169 + 13 x how many ranks a seat could play at once, were they its stock top, without wilds +
+    how many with the wilds in its hand.
+    """
+    hand = hand_bits(state, player)
+    wilds = state[HEADER + HAND_CELLS * player + WILD]
+    without = 0
+    reached = 0
+    for b in range(4):
+        rank = state[HEIGHT + b] + 1
+        for _ in range(12):
+            missing, _ = _missing(state, board, b, rank, wilds + 1, hand)
+            if missing > wilds:
+                break
+            reached |= 1 << rank
+            if missing == 0:
+                without |= 1 << rank
+            rank = rank + 1 if rank < 12 else 1
+    few = np.int64(popcount(np.uint64(without)))
+    return 169 + 13 * few + np.int64(popcount(np.uint64(reached)))
 
 
 @kernel
@@ -297,9 +353,9 @@ def fill_slots(state, player, counts, slots):
 def fill_moving_slots(state, player, slots):
     """Fill the slots that plays within a turn change, but for the own discard piles."""
     slots[S_END] = TURN_OVER
-    hand = HEADER + HAND_CELLS * player + 1
+    hand = HEADER + HAND_CELLS * player
     for c in range(13):
-        slots[S_HAND + c] = _HAND_ROWS + 5 * c + min(state[hand + c], 4)
+        slots[S_HAND + c] = _HAND_ROWS + 5 * c + min(state[hand + 1 + c], 4)
     for h in range(12):
         slots[S_HEIGHT + h] = _HEIGHT_ROWS + 5 * h
     for b in range(4):
@@ -309,7 +365,8 @@ def fill_moving_slots(state, player, slots):
         at = board_slots(state, k)
         rows = board_rows(state, k)
         slots[at + B_NEAR] = rows + _R_NEAR + near_row(state, state[board + STOCK_TOP])
-        slots[at + B_CHAIN] = rows + _R_CHAIN + (chain_missing(state, board) if k else 0)
+        usable = 0 if k else hand_bits(state, player)
+        slots[at + B_CHAIN] = rows + _R_CHAIN + chain(state, board, usable)[0]
 
 
 @kernel

@@ -31,6 +31,7 @@ from skipbo_env.agents.network import (
     B_TOP,
     FLIP,
     FLIP_REFILL,
+    NO_CHAIN,
     REFILL,
     S_END,
     S_HAND,
@@ -39,12 +40,14 @@ from skipbo_env.agents.network import (
     Network,
     board_rows,
     board_slots,
-    chain_missing,
+    chain,
     fill_moving_slots,
     fill_own_piles,
     fill_slots,
     first_layer,
+    hand_bits,
     num_slots,
+    reach_row,
     sigmoid,
     swap_row,
     swap_rows,
@@ -117,6 +120,8 @@ class Work(NamedTuple):
         counts: int32 of shape (14,).
         path: the actions that lead to the chosen ending, int64.
         info: int64: nodes, endings, kind of the chosen ending.
+        top: the highest value of all endings, float64 of shape (1,); the chosen one's where nothing
+            is explored.
     """
 
     state: State
@@ -135,6 +140,7 @@ class Work(NamedTuple):
     counts: NDArray[np.int32]
     path: NDArray[np.int64]
     info: NDArray[np.int64]
+    top: NDArray[np.float64]
 
 
 def new_work(state: State, net: Network, max_nodes: int = MAX_NODES) -> Work:
@@ -158,6 +164,7 @@ def new_work(state: State, net: Network, max_nodes: int = MAX_NODES) -> Work:
         counts=np.zeros(14, np.int32),
         path=np.zeros(512, np.int64),
         info=np.zeros(4, np.int64),
+        top=np.zeros(1, np.float64),
     )
 
 
@@ -246,15 +253,15 @@ def _twin_pile(state, b):
 
 
 @kernel
-def _mark_flip(state, net, slots, k, acc):
-    """Make the k-th board's stock top unknown, its size one less."""
+def _mark_flip(state, player, net, slots, k, acc):
+    """Make the stock top of the player's k-th board unknown, its size one less."""
     at = board_slots(state, k)
     rows = board_rows(state, k)
     _swap(net, slots, at + B_TOP, rows + UNKNOWN, acc)
     _swap(net, slots, at + B_SIZE, slots[at + B_SIZE] - 1, acc)
     _swap(net, slots, at + B_NEAR, rows + _R_NEAR + 13 * 12 + 12, acc)
-    if k:
-        _swap(net, slots, at + B_CHAIN, rows + _R_CHAIN + 12, acc)
+    chain = NO_CHAIN if k else reach_row(state, player, own_board(state, player))
+    _swap(net, slots, at + B_CHAIN, rows + _R_CHAIN + chain, acc)
 
 
 @kernel
@@ -317,16 +324,16 @@ def _add_node(net, work, node, nodes, action):
 
 
 @kernel
-def _chain_with(state, board, d, card):
-    """`chain_missing` of a board as it would be with one more card on its discard pile d."""
+def _chain_with(state, board, d, card, hand):
+    """The row of `chain` for a board as it would be with one more card on its discard pile d."""
     index = (board - BOARD) // BOARD_CELLS
     cell = state[AT_DISCARDS] + (4 * index + d) * state[DECK] + state[board + DEPTH + d]
     under = state[cell]  # other nodes of the search may still have this card
     _put_discard(state, board, d, card)
-    missing = chain_missing(state, board)
+    row, _ = chain(state, board, hand)
     _take_discard(state, board, d)
     state[cell] = under
-    return missing
+    return row
 
 
 @kernel
@@ -396,6 +403,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
     endings = 0
     best = -2.0e30
     chosen = np.float32(0.0)
+    top_logit = np.float32(-1.0e30)
     win = False
     scratch = work.state
     ending = work.ending
@@ -416,8 +424,13 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                 continue
             at = board_slots(scratch, target)
             rows = board_rows(scratch, target)
+            own_at = board_slots(scratch, 0)
+            own_rows = board_rows(scratch, 0)
             last_card = 0
             empty_done = False
+            bits = left = hand_bits(scratch, player)
+            used = chain(scratch, own, bits)[1] if target == 0 else 15
+            kinds = 0
             while ends_low:
                 bit = np.int64(lowest_bit(ends_low))
                 ends_low &= ends_low - np.uint64(1)
@@ -429,13 +442,9 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                     _copy(work.accs[node], work.acc2)
                     _copy(work.slots[node], ending)
                     count = scratch[hand + card] - 1
-                    _swap(
-                        net,
-                        ending,
-                        S_HAND + card - 1,
-                        _HAND_ROWS + 5 * (card - 1) + min(count, 4),
-                        work.acc2,
-                    )
+                    left = bits if count else bits & ~(1 << card)
+                    hand_row = _HAND_ROWS + 5 * (card - 1) + min(count, 4)
+                    _swap(net, ending, S_HAND + card - 1, hand_row, work.acc2)
                     kind_row = rows + _R_KIND + 5 * (card - 1)
                     kinds = ending[at + B_KIND + card - 1] - kind_row
                     if kinds < 4:
@@ -449,22 +458,33 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                 old_depth = ending[at + B_DEPTH + d]
                 new_pile = rows + _R_PILE + 14 * card + top
                 new_depth = rows + _R_DEPTH + min(scratch[board + DEPTH + d] + 1, 11)
-                swap_rows(net, work.acc2, old_pile, new_pile, old_depth, new_depth, work.acc)
+                # The card has left the hand, and stands where it helps or hinders a chain.
                 old_chain = new_chain = ending[at + B_CHAIN]
-                if target:  # a card on the partner's board can help or hinder its own chain
-                    new_chain = rows + _R_CHAIN + _chain_with(scratch, board, d, card)
-                    if new_chain != old_chain:
-                        swap_row(net, old_chain, new_chain, work.acc)
+                if target:
+                    new_chain = rows + _R_CHAIN + _chain_with(scratch, board, d, card, 0)
+                elif kinds or used >> d & 1:  # else it is as good there as in the hand
+                    new_chain = rows + _R_CHAIN + _chain_with(scratch, board, d, card, left)
+                swap_rows(net, work.acc2, old_pile, new_pile, old_depth, new_depth, work.acc)
+                if new_chain != old_chain:
+                    swap_row(net, old_chain, new_chain, work.acc)
+                old_own = ending[own_at + B_CHAIN]
+                new_own = old_own
+                if target:
+                    new_own = own_rows + _R_CHAIN + chain(scratch, own, left)[0]
+                    swap_row(net, old_own, new_own, work.acc)
                 value = upper_layers(net, work.acc, work.hidden)
                 endings += 1
+                top_logit = max(top_logit, value)
                 rank = _rank(value, endings, streams, stream, explore)
                 if rank > best:
                     best = rank
                     chosen = value
+                    ending[own_at + B_CHAIN] = new_own
                     ending[at + B_CHAIN] = new_chain
                     ending[at + B_PILE + d] = new_pile
                     ending[at + B_DEPTH + d] = new_depth
                     _keep(work, node, (A_END if target == 0 else A_END2) + bit, TURN_OVER)
+                    ending[own_at + B_CHAIN] = old_own
                     ending[at + B_CHAIN] = old_chain
                     ending[at + B_PILE + d] = old_pile
                     ending[at + B_DEPTH + d] = old_depth
@@ -472,6 +492,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
             _copy(work.slots[node], ending)
             value = upper_layers(net, work.accs[node], work.hidden)
             endings += 1
+            top_logit = max(top_logit, value)
             rank = _rank(value, endings, streams, stream, explore)
             if rank > best:
                 best = rank
@@ -526,7 +547,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                 _move_to(net, work.slots[node], ending, work.acc)
                 if stock:
                     if scratch[board + STOCK_N] > 0:
-                        _mark_flip(scratch, net, ending, 0 if board == own else 1, work.acc)
+                        _mark_flip(scratch, player, net, ending, 0 if board == own else 1, work.acc)
                     else:
                         k = 0 if board == own else 1
                         at = board_slots(scratch, k)
@@ -534,6 +555,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                         _swap(net, ending, at + B_SIZE, board_rows(scratch, k) + _R_SIZE, work.acc)
                 value = upper_layers(net, work.acc, work.hidden)
                 endings += 1
+                top_logit = max(top_logit, value)
                 rank = _rank(value, endings, streams, stream, explore)
                 if rank > best:
                     best = rank
@@ -552,7 +574,8 @@ def search(state, net, work, max_nodes, streams, stream, explore):
         work.path[0] = nth_action(legal_words(state), 0)
         work.info[2] = TURN_OVER
         _copy(work.slots[0], work.best)
-        return sigmoid(upper_layers(net, work.accs[0], work.hidden)), 1
+        work.top[0] = sigmoid(upper_layers(net, work.accs[0], work.hidden))
+        return work.top[0], 1
     node = work.info[2]
     length = 1
     while node > 0:
@@ -565,6 +588,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
         work.path[at] = work.via[node]
         node = work.parents[node]
         at -= 1
+    work.top[0] = 1.0 if win else sigmoid(top_logit)
     if win:
         return 1.0, length
     return sigmoid(chosen), length
@@ -625,4 +649,6 @@ def fill_ending(state, action, work):
         left = scratch[board + STOCK_N]
         slots[at + B_TOP] = rows + (UNKNOWN if left else 0)
         slots[at + B_SIZE] = rows + _R_SIZE + min(left, 40)
+        if k == 0 and left:
+            slots[at + B_CHAIN] = rows + _R_CHAIN + reach_row(scratch, player, board)
     return kind
