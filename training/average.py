@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     trained = {
         "iteration": last["iteration"],
         **last["totals"],
-        "earlier": earlier_runs(config),
+        "earlier": earlier_runs(options.run),
         "notes": options.notes,
     }
     export_model(options.out, network.compiled(), config, trained)

@@ -2,6 +2,7 @@
 resume from.
 
 config.json        the resolved settings
+earlier.json       those of the runs that it started from, if any
 checkpoint.pt      network, optimiser and counters of the last checkpoint
 best.pt            the network that did best in evaluation, with its result
 log.jsonl          one line an iteration and evaluation

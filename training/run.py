@@ -66,12 +66,26 @@ def _stop_on_signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def earlier_runs(config: Config) -> list[dict[str, Any]]:
-    """The settings of the runs that this one starts from, the first one first."""
-    if not config.start_from:
+def earlier_runs(folder: Path) -> list[dict[str, Any]]:
+    """The settings of the runs that a folder's run started from, the first one first."""
+    file = folder / "earlier.json"
+    if not file.exists():
         return []
-    parent = Config.load(Path(config.start_from) / "config.json")
-    return [*earlier_runs(parent), parent.to_dict()]
+    runs: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    return runs
+
+
+def _runs_up_to(folder: Path) -> list[dict[str, Any]]:
+    """The same and the folder's own run: what a run that starts from it has behind it.
+
+    Raises:
+        CheckpointError: the folder holds no settings, or none that can be read.
+    """
+    file = folder / "config.json"
+    try:
+        return [*earlier_runs(folder), Config.load(file).to_dict()]
+    except (OSError, ValueError) as error:
+        raise checkpoint.CheckpointError(f"start_from: {file}: {error}") from None
 
 
 def _revision() -> str:
@@ -127,9 +141,13 @@ def train(
             best = checkpoint.load(folder / "best.pt")
         checkpoint.cut_log(folder / "log.jsonl", learner.iteration)
     else:
+        earlier: list[dict[str, Any]] = []
         if config.start_from:
             learner.start_from(Path(config.start_from))
+            earlier = _runs_up_to(Path(config.start_from))
         folder.mkdir(parents=True, exist_ok=True)
+        if earlier:  # kept here, so that the run needs the other's folder no more
+            checkpoint.write_json(folder / "earlier.json", earlier)
         checkpoint.save(file, learner.state())
         # Last, so that a folder with settings always has something to resume from.
         checkpoint.write_json(folder / "config.json", config.to_dict())
@@ -163,7 +181,7 @@ def train(
                         "iteration": learner.iteration,
                         **learner.totals,
                         "revision": revision,
-                        "earlier": earlier_runs(config),
+                        "earlier": earlier_runs(folder),
                     }
                     best = {
                         "score": score,

@@ -112,6 +112,7 @@ class Work(NamedTuple):
         accs: each node's first-layer sums, float32 of shape (nodes, hidden).
         parents: each node's parent, int32; the root's is -1.
         via: the action that led to each node, int32.
+        sums: each node's key, uint64.
         keys: hash table of nodes seen, uint64 of shape (TABLE,); 0 is free.
         used: places of the table in use, to clear it by.
         ending: slots of the ending being judged.
@@ -130,6 +131,7 @@ class Work(NamedTuple):
     accs: NDArray[np.float32]
     parents: NDArray[np.int32]
     via: NDArray[np.int32]
+    sums: NDArray[np.uint64]
     keys: NDArray[np.uint64]
     used: NDArray[np.int32]
     ending: NDArray[np.int32]
@@ -154,6 +156,7 @@ def new_work(state: State, net: Network, max_nodes: int = MAX_NODES) -> Work:
         accs=np.zeros((max_nodes, hidden), np.float32),
         parents=np.zeros(max_nodes, np.int32),
         via=np.zeros(max_nodes, np.int32),
+        sums=np.zeros(max_nodes, np.uint64),
         keys=np.zeros(TABLE, np.uint64),
         used=np.zeros(max_nodes, np.int32),
         ending=np.zeros(slots, np.int32),
@@ -168,31 +171,63 @@ def new_work(state: State, net: Network, max_nodes: int = MAX_NODES) -> Work:
     )
 
 
+# A position's key is a sum of one random number for each building pile's height, each card in hand
+# and each card on the usable discard piles, so that a play's own is found without doing it.
+
+
+@kernel
+def _height_key(height):
+    return mix64(np.uint64(0x51ED270B00) + np.uint64(height))
+
+
+@kernel
+def _card_key(card):
+    return mix64(np.uint64(0x2545F49100) + np.uint64(card))
+
+
+@kernel
+def _depth_key(d):
+    return mix64(np.uint64(0x9E3779B900) + np.uint64(d))
+
+
 @kernel
 def _key(state, player):
     """64 bits that tell the positions of one turn apart: heights as a set, hand, depths of the
     usable discard piles.
     """
-    heights = np.uint64(0)
+    key = np.uint64(0)
     for b in range(4):
-        heights += np.uint64(1) << np.uint64(4 * state[HEIGHT + b])
-    key = mix64(heights + np.uint64(0x51ED270B))
-    hand = HEADER + HAND_CELLS * player + 1
-    for c in range(13):
-        key = key * np.uint64(0x100000001B3) + np.uint64(state[hand + c])
+        key += _height_key(state[HEIGHT + b])
+    hand = HEADER + HAND_CELLS * player
+    for c in range(1, 14):
+        key += np.uint64(state[hand + c]) * _card_key(c)
     board = own_board(state, player)
     for d in range(4):
-        key = key * np.uint64(0x100000001B3) + np.uint64(state[board + DEPTH + d])
+        key += np.uint64(state[board + DEPTH + d]) * _depth_key(d)
     if state[BOARDS] != state[SIDES]:
         board = other_board(state, player)
         for d in range(4):
-            key = key * np.uint64(0x100000001B3) + np.uint64(state[board + DEPTH + d])
-    return mix64(key) | np.uint64(1)
+            key += np.uint64(state[board + DEPTH + d]) * _depth_key(4 + d)
+    return key
+
+
+@kernel
+def _key_after(state, key, action, b):
+    """`_key` after a play from hand or a discard pile on building pile b, if nothing is drawn."""
+    height = state[HEIGHT + b]
+    key += _height_key(height + 1 if height < 11 else 0) - _height_key(height)
+    if action < A_DISCARD:
+        return key - _card_key((action - A_HAND) // 4 + 1)
+    if action < A_END:
+        return key - _depth_key((action - A_DISCARD) // 4)
+    return key - _depth_key(4 + (action - A_DISCARD2) // 4)
 
 
 @kernel
 def _is_new(work, key, nodes):
-    """Put a key into the table; False where it was there."""
+    """Put a key into the table, as that of node `nodes`; False where it was there."""
+    work.sums[nodes] = key
+    key |= np.uint64(1)
     place = np.int64(key >> np.uint64(20)) & (TABLE - 1)
     while work.keys[place] != 0:
         if work.keys[place] == key:
@@ -298,18 +333,25 @@ def _hidden_card(state, stock):
 
 
 @kernel
-def _add_node(net, work, node, nodes, action):
-    """Do a play in work.state that shows nothing hidden, and make what it leads to a node if it is
-    new.
+def _add_node(net, work, node, nodes, action, b):
+    """Make what a play that shows nothing hidden leads to a node, if it is new.
+
+    Args:
+        net: the network.
+        work: scratch space; work.state is at the node, and stays there.
+        node: where the play is done.
+        nodes: how many nodes there are.
+        action: a play from hand or a discard pile.
+        b: the building pile that it is laid on.
 
     Returns:
         How many nodes there are.
     """
     scratch = work.state
     player = scratch[PLAYER]
-    apply(scratch, action)
-    if not _is_new(work, _key(scratch, player), nodes):
+    if not _is_new(work, _key_after(scratch, work.sums[node], action, b), nodes):
         return nodes
+    apply(scratch, action)
     _save(work, nodes, node, action)
     after = work.slots[nodes]
     _copy(work.slots[node], after)
@@ -320,6 +362,7 @@ def _add_node(net, work, node, nodes, action):
         fill_slots(scratch, player, work.counts, after)
     _copy(work.accs[node], work.accs[nodes])
     _move_to(net, work.slots[node], after, work.accs[nodes])
+    _restore(work, node)
     return nodes + 1
 
 
@@ -529,12 +572,15 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                     _build(scratch, b, card)
                 elif _empties_hand(scratch, action):
                     _lay(scratch, action, b)
+                else:
+                    if nodes < max_nodes:
+                        nodes = _add_node(net, work, node, nodes, action, b)
+                    continue
                 kind = _hidden_card(scratch, stock)
-                if kind < 0:
+                if kind < 0:  # the hand is empty, and there is nothing to draw
                     _restore(work, node)
                     if nodes < max_nodes:
-                        nodes = _add_node(net, work, node, nodes, action)
-                        _restore(work, node)
+                        nodes = _add_node(net, work, node, nodes, action, b)
                     continue
                 _copy(work.slots[node], ending)
                 fill_moving_slots(scratch, player, ending)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -233,6 +234,15 @@ def test_a_run_starts_from_another(tmp_path: Path) -> None:
     assert len(told["earlier"]) == 1
     assert (model / "README.md").read_text().count("| command |") == 2
     third = tmp_path / "third"
+    (first / "config.json").rename(tmp_path / "aside.json")
+    with pytest.raises(CheckpointError, match=r"start_from.*config\.json"):
+        train(config, third)
+    assert not third.exists()  # told at once, not at the first evaluation
+    again = train(replace(config, start_from=str(second), iterations=2), third)  # three runs on
+    assert again is not None
+    told = json.loads((again / "config.json").read_text())["trained"]
+    assert [run["start_from"] for run in told["earlier"]] == [None, str(first)]
+    shutil.rmtree(third)
     with pytest.raises(CheckpointError, match="start_from"):
         train(replace(config, hidden=32), third)
     with pytest.raises(CheckpointError, match="no checkpoint"):
