@@ -23,7 +23,7 @@ SUMMARIES = {
     "analyse": "find the mistakes in a game record",
     "evaluate": "measure an agent against others, with intervals",
     "tournament": "let agents play each other and rate them",
-    "record": "check and show game records",
+    "record": "check, show and export game records",
     "train": "train an agent",
     "plot": "draw the curves of a training run",
     "export": "export a model",

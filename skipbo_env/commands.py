@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, subcommand
 
@@ -216,16 +216,50 @@ class ShowRecord:
         return 0
 
 
+@dataclass
+class ExportRecords:
+    """Write finished games as arrays for offline learning: what was seen, done, and paid.
+
+    For example:
+
+        skipbo record export games.jsonl --out games.npz --observation features
+    """
+
+    files: Positional[tuple[Path, ...]]
+    """.jsonl files of games of the same rules."""
+
+    out: Path
+    """The .npz file."""
+
+    observation: Literal["cards", "features"] = "cards"
+    """What a player saw: int8 cards, or float32 features, ten times as large."""
+
+    reward: Literal["win", "shaped", "score"] = "win"
+    """What the environments pay."""
+
+    def run(self) -> int:
+        """Write the file and say what is in it."""
+        from skipbo_env.dataset import export
+
+        if not self.files:
+            raise ValueError("files: name one .jsonl file or more")
+        found = export(self.files, self.out, observation=self.observation, reward=self.reward)
+        print(f"{self.out}: {found['choices']:,} choices of {found['games']:,} games")
+        return 0
+
+
 def record(
     action: Annotated[CheckRecords, subcommand("check")]
-    | Annotated[ShowRecord, subcommand("show")],
+    | Annotated[ShowRecord, subcommand("show")]
+    | Annotated[ExportRecords, subcommand("export")],
 ) -> int:
-    """Check and show game records.
+    """Check, show and export game records.
 
     For example:
 
         skipbo record check games.jsonl
         skipbo record show games.jsonl --game 3
+        skipbo record export games.jsonl --out games.npz
     """
     return action.run()
 

@@ -1,4 +1,5 @@
-"""The subcommands `skipbo train` and `skipbo evaluate`: options in, progress bars and tables out.
+"""The subcommands `skipbo train`, `evaluate`, `tournament` and `plot`: options in, progress bars
+and tables out.
 
 Only `train` imports torch, and only when it runs.
 """
@@ -10,6 +11,8 @@ import inspect
 import json as jsonlib
 import sys
 import typing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -142,6 +145,24 @@ def train(
     return 0
 
 
+@contextmanager
+def _bar(what: str, unit: str, *, hidden: bool) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on a terminal: call it with what is done, what there is in all, and a text."""
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn(f"{{task.completed:,.0f}}/{{task.total:,.0f}} {unit}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[line]}"),
+        console=console,
+        disable=hidden or not console.is_terminal,
+        transient=True,
+    ) as bar:
+        task = bar.add_task(what, total=1, line="compiling")
+        yield lambda done, total, line: bar.update(task, completed=done, total=total, line=line)
+
+
 def evaluate(
     agent: tyro.conf.Positional[str],
     *,
@@ -152,7 +173,11 @@ def evaluate(
     seed: int = 1,
     workers: int = 2,
     two_ended: bool = False,
+    sprt: tuple[float, float] | None = None,
+    alpha: float = 0.05,
+    beta: float = 0.05,
     record: Path | None = None,
+    plot: Path | None = None,
     json: bool = False,
 ) -> int:
     """Measure an agent against another in paired games, with a 95% interval.
@@ -161,39 +186,32 @@ def evaluate(
     example:
 
         skipbo evaluate two-player --against greedy --games 4000
+        skipbo evaluate runs/new/model --against two-player --games 40000 --sprt 0.50 0.53
 
     Args:
         agent: the challenger: a name, a model or its folder.
         against: who holds all other sides.
-        games: how many, rounded up to whole sets.
+        games: how many, rounded up to whole sets; with --sprt, at most.
         players: overrides the rules' number of players.
         rules: a preset's name, a JSON object of settings, or a .json file with one.
         seed: where all randomness comes from.
         workers: threads.
         two_ended: two players draw from opposite ends of the draw pile, which leaves less to luck.
+        sprt: stop as soon as one of two scores is accepted: the lower (H0) or the higher one (H1).
+        alpha: with --sprt, the chance to accept H1 where H0 is true.
+        beta: with --sprt, the chance to accept H0 where H1 is true.
         record: write the records of all games to this .jsonl file.
+        plot: draw the result into this .png, .svg or .pdf file.
         json: print one JSON object.
     """
     from skipbo_env.commands import rules_of
     from training.arena import evaluate as rate
+    from training.stats import Sprt
 
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f} deals"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[line]}"),
-        console=console,
-        disable=json or not console.is_terminal,
-        transient=True,
-    ) as bar:
-        chosen = rules_of(rules, players)
-        task = bar.add_task(agent, total=-(-games // chosen.sides), line="")
-
-        def show(units: int, rate_so_far: float) -> None:
-            bar.update(task, completed=units, line=f"wins {rate_so_far:.1%}")
-
+    chosen = rules_of(rules, players)
+    test = None if sprt is None else Sprt(*sprt, alpha, beta)
+    units = -(-games // chosen.sides)
+    with _bar(agent, "deals", hidden=json) as show:
         result = rate(
             agent,
             against,
@@ -202,26 +220,173 @@ def evaluate(
             seed=seed,
             workers=workers,
             two_ended=two_ended,
+            sprt=test,
             record=record,
-            progress=show,
+            plot=plot,
+            progress=lambda done, won: show(done, units, f"wins {won:.1%}"),
         )
     if json:
         print(jsonlib.dumps(result))
-        return 0
-    low, high = result["interval"]
-    table = Table(
-        title=f"{agent} against {against}, {result['players']} players", title_justify="left"
-    )
+    else:
+        Console(file=sys.stdout).print(_match_table(result))
+    return 0
+
+
+def _between(interval: list[float], decimals: int = 2) -> str:
+    return f"{interval[0]:.{decimals}%} to {interval[1]:.{decimals}%}"
+
+
+def _match_table(result: dict[str, Any]) -> Table:
+    title = f"{result['agent']} against {result['against']}, {result['players']} players"
+    table = Table(title=title, title_justify="left")
     table.add_column("")
     table.add_column("", justify="right")
     table.add_row("games", f"{result['games']:,} ({result['units']:,} deals)")
     table.add_row("[bold]win rate[/bold]", f"[bold]{result['win_rate']:.2%}[/bold]")
-    table.add_row("95% interval", f"{low:.2%} to {high:.2%}")
+    table.add_row("95% interval", _between(result["interval"]))
+    if result["adjusted"]:
+        adjusted = result["adjusted"]
+        table.add_row("less the luck of the wilds", f"{adjusted['win_rate']:.2%}")
+        table.add_row("  95% interval", _between(adjusted["interval"]))
+        table.add_row("  variance left", f"{adjusted['variance_ratio']:.0%}")
+    if "sprt" in result:
+        test = result["sprt"]
+        told = f"score {test['h0']:g} (H0) or {test['h1']:g} (H1)"
+        accepted = test["accepted"]
+        table.add_row("test", told)
+        low, high = test["bounds"]
+        ratio = f"{test['llr']:+.2f} of {low:+.2f} to {high:+.2f}"
+        table.add_row("  log likelihood ratio", ratio)
+        table.add_row("  [bold]accepted[/bold]", f"[bold]{accepted or 'neither: undecided'}[/bold]")
     table.add_row("losses", f"{result['loss_rate']:.2%}")
     table.add_row("stalemates", f"{result['stalemate_rate']:.2%}")
     table.add_row("cut off", f"{result['truncated_rate']:.2%}")
-    table.add_row("by seat", "  ".join(f"{rate_:.1%}" for rate_ in result["seat_win_rates"]))
+    table.add_row("by seat", "  ".join(f"{rate:.1%}" for rate in result["seat_win_rates"]))
     table.add_row("decisions a game", f"{result['mean_decisions']:.1f}")
     table.add_row("seconds", f"{result['seconds']:.1f}")
-    Console(file=sys.stdout).print(table)
+    return table
+
+
+def tournament(
+    agents: tyro.conf.Positional[tuple[str, ...]],
+    *,
+    games: int = 1000,
+    players: int | None = None,
+    rules: str = "standard",
+    seed: int = 1,
+    workers: int = 2,
+    two_ended: bool = False,
+    record: Path | None = None,
+    plot: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Let agents play each other on the same deals, and rate them, with 95% intervals.
+
+    In games of two every pair meets; with more players every set of so many agents, each in every
+    seat. Ratings are Plackett-Luce's. For example:
+
+        skipbo tournament two-player greedy simple play-first --games 2000 --plot ratings.png
+
+    Args:
+        agents: names, models or their folders; two or more.
+        games: how many each pair or set plays, rounded up to whole sets of one deal.
+        players: overrides the rules' number of players.
+        rules: a preset's name, a JSON object of settings, or a .json file with one.
+        seed: where all randomness comes from.
+        workers: threads.
+        two_ended: two players draw from opposite ends of the draw pile, which leaves less to luck.
+        record: write the records of all games to this .jsonl file.
+        plot: draw ratings and cross table into this .png, .svg or .pdf file.
+        json: print one JSON object.
+    """
+    from skipbo_env.commands import rules_of
+    from training.tournament import tournament as play
+
+    with _bar("tournament", "games", hidden=json) as show:
+        result = play(
+            agents,
+            games=games,
+            rules=rules_of(rules, players),
+            seed=seed,
+            workers=workers,
+            two_ended=two_ended,
+            record=record,
+            plot=plot,
+            progress=lambda done, total: show(done, total, ""),
+        )
+    if json:
+        print(jsonlib.dumps(result))
+        return 0
+    console = Console(file=sys.stdout)
+    console.print(_standings_table(result))
+    console.print(_cross_table(result))
+    return 0
+
+
+def _standings_table(result: dict[str, Any]) -> Table:
+    title = f"{result['games']:,} games on {result['deals']:,} deals, {result['players']} players"
+    table = Table(title=title, title_justify="left")
+    table.add_column("agent", no_wrap=True)
+    for column in ("rating", "95% interval", "won", "95% interval", "by seat"):
+        table.add_column(column, justify="right")
+    for entry in result["standings"]:
+        low, high = entry["rating_interval"]
+        seats = ("" if rate is None else f"{rate:.1%}" for rate in entry["seat_win_rates"])
+        table.add_row(
+            entry["agent"],
+            f"{entry['rating']:+.0f}",
+            f"{low:+.0f} to {high:+.0f}",
+            f"{entry['win_rate']:.1%}",
+            _between(entry["interval"], 1),
+            "  ".join(seats),
+        )
+    return table
+
+
+def _cross_table(result: dict[str, Any]) -> Table:
+    names = [entry["agent"] for entry in result["standings"]]
+    table = Table(title="games won by the row against the column", title_justify="left")
+    table.add_column("")
+    for name in names:
+        table.add_column(name, justify="right")
+    for name in names:
+        cells = []
+        for other in names:
+            met = result["cross_table"][name].get(other)
+            half = (met["interval"][1] - met["interval"][0]) / 2 if met else 0.0
+            cells.append(f"{met['win_rate']:.1%} ±{100 * half:.1f}" if met else "")
+        table.add_row(name, *cells)
+    return table
+
+
+def plot(
+    runs: tyro.conf.Positional[tuple[Path, ...]],
+    *,
+    out: Path = Path("curves.png"),
+    x: Literal["games", "iterations", "hours"] = "games",
+    against: str | None = None,
+) -> int:
+    """Draw the learning curves of training runs: win rate, TD error, calibration, speed.
+
+    For example:
+
+        skipbo plot runs/default runs/big --out curves.png
+
+    Args:
+        runs: folders of runs.
+        out: the picture, a .png, .svg or .pdf file.
+        x: the horizontal axis: games learned from, iterations, or hours of CPU.
+        against: whose win rates; the opponent that chose the best network if not given.
+    """
+    from training.plots import check_target, draw_runs, read_log
+
+    if not runs:
+        raise ValueError("runs: name one folder or more")
+    check_target(out)
+    names = [folder.name if folder.name else folder.resolve().name for folder in runs]
+    if len(set(names)) < len(names):
+        names = [str(folder) for folder in runs]
+    logs = [read_log(folder) for folder in runs]
+    draw_runs(out, list(zip(names, logs, strict=True)), x=x, against=against)
+    print(out)
     return 0

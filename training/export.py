@@ -4,8 +4,6 @@ and a card.
 
 from __future__ import annotations
 
-import os
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from skipbo_env import __version__
 from skipbo_env.agents.network import VERSION, Network
 from training.checkpoint import write_atomically, write_json
 from training.config import DEFAULT, Config
+from training.machine import cpu
 
 
 def export_model(folder: Path, network: Network, config: Config, trained: dict[str, Any]) -> None:
@@ -62,17 +61,6 @@ def command_of(config: Config) -> str:
     return " ".join(words)
 
 
-def _cpu() -> str:
-    """The CPU's name and how many cores the process may use."""
-    name = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        models = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        if models:
-            name = models[0].split(":", 1)[1].strip()
-    return f"{name}, {os.cpu_count()} cores"
-
-
 def card(name: str, config: Config, trained: dict[str, Any]) -> str:
     """A model card: what it is, how it was made, what it reached in the run's own evaluation."""
     table = f"{config.players} players" + (f", {config.teams} teams" if config.teams else "")
@@ -108,7 +96,7 @@ probability to win. TD(lambda) self-play by `skipbo train`; the settings are in 
 | | |
 |---|---|
 {commands}
-| machine | {_cpu()} |
+| machine | {cpu()} |
 | games learned from | {trained.get("games", 0):,.0f} |
 | decisions | {trained.get("decisions", 0):,.0f} |
 | hours | {hours:.2f}, of CPU {cpu_hours:.2f} |

@@ -1,10 +1,10 @@
-"""Measure a model and write what was measured into its folder: results.json and the table of its
-card.
+"""Measure a model and write what was measured into its folder: results.json, calibration.png and
+the results of its card.
 
-    python -m training.report models/two-player --games 20000
+    python -m training.report models/two-player --games 20000 --previous old/two-player
 
-Everything comes from the seed, so anyone can repeat a line; `tests/training/test_models.py` repeats
-a part of each.
+Everything comes from seeds, so anyone can repeat a line; `tests/training/test_models.py` repeats
+the first deals of each.
 """
 
 from __future__ import annotations
@@ -21,11 +21,17 @@ import numpy as np
 
 from skipbo_env.agents import TurnAgent, load_model, make_agent
 from skipbo_env.agents.turn import MAX_NODES, new_work, search
+from skipbo_env.engine import layout
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
-from training.arena import evaluate
+from training.arena import evaluate, unit_seeds
+from training.machine import compiled_for
+from training.stats import Z95
 
 SEED = 20_261_130  # of every published match; training and its evaluations use others
+CALIBRATION_SEED = 31_102_026  # of the self-play that no network has learned from
+FIRST_UNITS = 25  # deals of each line whose wins are told, for tests to repeat
+BINS = 20
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 
@@ -65,45 +71,149 @@ def think_times(agent: TurnAgent, rules: Rules, games: int = 60) -> dict[str, fl
     }
 
 
-def measure(folder: Path, games: int, workers: int) -> dict[str, Any]:
-    """All lines of the table, and how long the agent thinks."""
+def calibration(agent: TurnAgent, rules: Rules, games: int) -> dict[str, Any]:
+    """What the network says in games against itself, beside who wins them.
+
+    Args:
+        agent: the model, played by turn search.
+        rules: what is played.
+        games: how many; no network has learned from them.
+
+    Returns:
+        {"games", "endings", "brier", "gap", "bins": [{"value", "won", "interval", "endings"}]}: by
+        twentieths of the value its mean and the share of games that the mover's side won (1 / sides
+        of one that nobody won), with a 95% interval that takes the values of a game as dependent;
+        the mean squared difference of value and result; the mean distance of "value" and "won".
+    """
+    values: list[float] = []
+    movers: list[int] = []
+    played: list[int] = []
+    results = np.zeros((games, rules.sides))
+    streams = np.zeros(1, np.uint64)
+    work = new_work(layout.new_state(rules), agent.model.value)
+    for g, seed in enumerate(unit_seeds(CALIBRATION_SEED, range(games)).tolist()):
+        game = Game(rules, seed=seed)
+        while not game.over:
+            value, length = search(game.state, agent.model.value, work, MAX_NODES, streams, 0, 0.0)
+            mover = rules.side_of(game.player)
+            for action in work.path[:length].tolist():
+                game.apply(action)
+            if not game.over or value < 1.0:  # the play that wins is no estimate
+                values.append(float(value))
+                movers.append(mover)
+                played.append(g)
+        winner = int(game.state[layout.WINNER])
+        results[g] = 1 / rules.sides if winner < 0 else np.arange(rules.sides) == winner
+    said, which = np.array(values), np.array(played)
+    won = results[which, movers]
+    place = np.minimum((said * BINS).astype(int), BINS - 1)
+    bins: list[dict[str, Any]] = []
+    for b in range(BINS):
+        inside = place == b
+        n = int(inside.sum())
+        if n < 50:
+            continue
+        rate = float(won[inside].mean())
+        # The squared sum of a game's deviations, not the sum of their squares: they go together.
+        apart = np.bincount(which[inside], won[inside] - rate, minlength=games)
+        half = Z95 * float(np.sqrt((apart**2).sum())) / n
+        bins.append(
+            {
+                "value": float(said[inside].mean()),
+                "won": rate,
+                "interval": [max(0.0, rate - half), min(1.0, rate + half)],
+                "endings": n,
+            }
+        )
+    told = sum(b["endings"] for b in bins)
+    return {
+        "games": games,
+        "endings": len(said),
+        "seed": CALIBRATION_SEED,
+        "brier": float(np.mean((said - won) ** 2)),
+        "gap": float(sum(b["endings"] * abs(b["value"] - b["won"]) for b in bins) / told),
+        "bins": bins,
+    }
+
+
+def measure(
+    folder: Path,
+    games: int,
+    workers: int,
+    *,
+    previous: Path | None = None,
+    kept: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """All lines of the table, calibration, and how long the agent thinks.
+
+    Args:
+        folder: the model's.
+        games: of the longest line.
+        workers: threads.
+        previous: the folder of the release before, for a match against it.
+        kept: an earlier measurement: its lines stand where weights, seed and games are the same.
+    """
     model = load_model(folder)
     size = model.config.get("stock_size")
     rules = Rules(players=model.players, teams=model.teams, stock_size=size)
-    results = []
-    for opponent, table, share in lines(rules):
-        result = evaluate(
-            str(folder), opponent, games=int(games * share), rules=table, seed=SEED, workers=workers
-        )
-        result.pop("rules")
-        result["agent"] = folder.name
-        result["stock_size"] = table.stocks
-        results.append(result)
+    old = kept if kept and (kept.get("sha256"), kept.get("seed")) == (model.sha256, SEED) else {}
+
+    def line(against: str, name: str, table: Rules, count: int) -> dict[str, Any]:
+        options: dict[str, Any] = {"rules": table, "seed": SEED, "workers": workers}
+        result: dict[str, Any] | None = None
+        for there in [*old.get("results", []), old.get("previous") or {}]:
+            wanted = (name, table.stocks, -(-count // table.sides) * table.sides)
+            if (there.get("against"), there.get("stock_size"), there.get("games")) == wanted:
+                result = dict(there)
+        if result is None:
+            result = evaluate(str(folder), against, games=count, **options)
+            result.pop("rules")
+        result.update(agent=folder.name, against=name, stock_size=table.stocks)
+        first = evaluate(str(folder), against, games=FIRST_UNITS * table.sides, **options)
+        wins = round(first["win_rate"] * first["games"])
+        result["first"] = {"units": FIRST_UNITS, "wins": wins}
+        low, high = result["interval"]
         print(
-            f"{opponent}, {table.stocks} cards: {result['win_rate']:.2%} "
-            f"({result['interval'][0]:.2%} to {result['interval'][1]:.2%})",
+            f"{name}, {table.stocks} cards: {result['win_rate']:.2%} ({low:.2%} to {high:.2%})",
             file=sys.stderr,
         )
+        return result
+
+    results = [
+        line(opponent, opponent, table, int(games * share))
+        for opponent, table, share in lines(rules)
+    ]
+    match = None
+    if previous is not None:
+        before = load_model(previous)
+        match = line(str(previous), f"{before.name} {before.sha256[:8]}", rules, games)
     agent = make_agent(str(folder))
     return {
         "model": folder.name,
         "sha256": model.sha256,
         "seed": SEED,
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "compiled_for": compiled_for(),
         "results": results,
+        "previous": match,
+        "calibration": calibration(agent, rules, max(games // 20, 20)),
         "thinking": think_times(agent, rules),
     }
 
 
 def table_of(measured: dict[str, Any]) -> str:
     """The card's table."""
+    previous = measured["previous"]
+    told = [(r["against"], r) for r in measured["results"]]
+    if previous:
+        told.append((f"the release before ({previous['against']})", previous))
     rows = "\n".join(
-        f"| {r['against']} | {r['stock_size']} | {r['win_rate']:.2%} "
+        f"| {name} | {r['stock_size']} | {r['win_rate']:.2%} "
         f"| {r['interval'][0]:.2%} to {r['interval'][1]:.2%} "
         f"| {r['stalemate_rate'] + r['truncated_rate']:.2%} | {r['games']:,} |"
-        for r in measured["results"]
+        for name, r in told
     )
-    thinking = measured["thinking"]
+    thinking, said = measured["thinking"], measured["calibration"]
     return f"""{BEGIN}
 Paired games (one deal, seats swapped; the pair is the unit), seed {measured["seed"]}, turn search,
 by `python -m training.report models/{measured["model"]}`:
@@ -115,6 +225,12 @@ by `python -m training.report models/{measured["model"]}`:
 A turn search took {thinking["mean_ms"]:.2f} ms of CPU in the mean, {thinking["p99_ms"]:.1f} ms at
 the 99th percentile and {thinking["max_ms"]:.0f} ms at most, over {thinking["searches"]:,} searches
 of its own games ({measured["machine"]}).
+
+![What the network says, and how often that side wins](calibration.png)
+
+In {said["games"]:,} games against itself that it has not learned from (seed {said["seed"]},
+{said["endings"]:,} values) the Brier score is {said["brier"]:.4f}, and a value is
+{said["gap"]:.2%} from the share of games won in the mean over {len(said["bins"])} bins.
 {END}"""
 
 
@@ -132,15 +248,25 @@ def write_card(folder: Path, measured: dict[str, Any]) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure the model of a folder and write its results."""
+    from training.plots import check_target, draw_calibration
+
     parser = argparse.ArgumentParser(prog="python -m training.report", description=__doc__)
     parser.add_argument("folder", type=Path, help="the model's folder")
     parser.add_argument("--games", type=int, default=20_000, help="games of the longest line")
     parser.add_argument("--workers", type=int, default=2, help="threads")
-    options = parser.parse_args(argv)
-    measured = measure(options.folder, options.games, options.workers)
-    (options.folder / "results.json").write_text(
-        json.dumps(measured, indent=2) + "\n", encoding="utf-8"
+    parser.add_argument("--previous", type=Path, help="folder of the release before, for a match")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep lines of results.json measured on these weights"
     )
+    options = parser.parse_args(argv)
+    results, picture = options.folder / "results.json", options.folder / "calibration.png"
+    check_target(picture)
+    kept = json.loads(results.read_text(encoding="utf-8")) if options.keep else None
+    measured = measure(
+        options.folder, options.games, options.workers, previous=options.previous, kept=kept
+    )
+    results.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
+    draw_calibration(picture, measured["calibration"])
     write_card(options.folder, measured)
     return 0
 

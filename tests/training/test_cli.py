@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skipbo_env.cli import main, run
-from training.cli import evaluate, train
+from training.cli import evaluate, tournament, train
 
 TINY = [
     *("--hidden", "16", "--iterations", "2", "--games", "4", "--warm-start", "1"),
@@ -34,6 +34,7 @@ def test_evaluate_prints_one_json_object(capsys: pytest.CaptureFixture[str]) -> 
     result = json.loads(capsys.readouterr().out)
     keys = {"agent", "against", "games", "win_rate", "interval", "loss_rate", "stalemate_rate"}
     keys |= {"truncated_rate", "score_rate", "mean_decisions", "seat_win_rates", "seconds"}
+    keys |= {"adjusted"}
     assert keys <= set(result)
 
 
@@ -42,11 +43,41 @@ def test_evaluate_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "win rate" in capsys.readouterr().out
 
 
+def test_evaluate_tells_a_sequential_test(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["greedy", "--against", "simple", "--rules", "short", "--games", "2000"]
+    words += ["--sprt", "0.5", "0.6", "--plot", str(tmp_path / "match.svg")]
+    assert run(evaluate, "evaluate", words) == 0
+    told = capsys.readouterr().out
+    assert "H1" in told
+    assert "log likelihood ratio" in told
+    assert (tmp_path / "match.svg").is_file()
+    words[words.index("2000")] = "20"
+    assert run(evaluate, "evaluate", [*words, "--alpha", "0.001"]) == 0
+    assert "undecided" in capsys.readouterr().out
+
+
+def test_tournament_prints_standings(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["greedy", "simple", "play-first", "--games", "40", "--rules", "short"]
+    assert run(tournament, "tournament", words) == 0
+    told = capsys.readouterr().out
+    assert told.index("greedy") < told.index("simple") < told.index("play-first")
+    assert "games won by the row" in told
+    assert run(tournament, "tournament", [*words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert [entry["agent"] for entry in result["standings"]] == ["greedy", "simple", "play-first"]
+    assert run(tournament, "tournament", ["greedy"]) == 2
+    assert "two or more" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["nobody"], "nobody"),
         (["greedy", "--games", "0"], "games"),
+        (["greedy", "--sprt", "0.6", "0.5"], "sprt"),
+        (["greedy", "--sprt", "0.5", "0.6", "--beta", "0.7"], "beta"),
         (["greedy", "--rules", "{"], "rules"),
         (["greedy", "--players", "7"], "players"),
     ],
@@ -88,7 +119,8 @@ def test_suggest_tells_the_worked_turn(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_evaluating_needs_no_torch() -> None:
     code = (
-        "import sys; import training.arena, training.cli;"
+        "import sys; import training.arena, training.cli, training.tournament, training.oracle;"
+        "import training.report;"
         "assert not any(name.split('.')[0] == 'torch' for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
