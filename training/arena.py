@@ -20,7 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skipbo_env.agents.agent import Agent, AgentError, BestAgent, RuleAgent, TurnAgent, make_agent
+from skipbo_env.agents.agent import (
+    Agent,
+    AgentError,
+    BestAgent,
+    LevelAgent,
+    RuleAgent,
+    TurnAgent,
+    make_agent,
+)
 from skipbo_env.agents.heuristics import choose_now
 from skipbo_env.agents.models import empty_network
 from skipbo_env.agents.network import Network
@@ -69,12 +77,12 @@ def _compiled(agent: Any) -> bool:
 
 
 def _code(agent: Any, slot: int) -> int:
-    return NETWORK + slot if isinstance(agent, TurnAgent) else int(agent.kind)
+    return int(agent.kind) if isinstance(agent, RuleAgent) else NETWORK + slot
 
 
 def _network(agent: Any, rules: Rules) -> Network:
     if isinstance(agent, TurnAgent):
-        return agent.model.value
+        return agent.network(rules)
     return empty_network(rules.players, rules.boards, 16, 32)
 
 
@@ -115,6 +123,8 @@ class Match:
         agent: Any = make_agent(given, seed=self.seed) if isinstance(given, str) else given
         if isinstance(agent, BestAgent):
             agent = agent.chosen(self.rules)
+        elif isinstance(agent, LevelAgent):
+            agent = agent.player(self.rules)
         if _compiled(agent) and not agent.plays(self.rules):
             raise AgentError(
                 f"agent: {agent.name} does not play {self.rules.players} players, "
@@ -129,9 +139,8 @@ class Match:
 
     @property
     def compiled(self) -> bool:
-        """Whether the games can be played by one kernel: known agents, one limit on nodes."""
-        limits = {agent.max_nodes for agent in self.agents if isinstance(agent, TurnAgent)}
-        return all(_compiled(agent) for agent in self.agents) and len(limits) <= 1
+        """Whether the games can be played by one kernel: rules and turn search."""
+        return all(_compiled(agent) for agent in self.agents)
 
     def play(self, units: range) -> Games:
         """The games of a stretch of units, in order."""
@@ -153,7 +162,8 @@ class Match:
         rules = self.rules
         state = layout.new_state(rules, two_ended=self.two_ended)
         nets = [_network(agent, rules) for agent in self.agents]
-        nodes = max(getattr(agent, "max_nodes", 1) for agent in self.agents)
+        nodes = [getattr(agent, "max_nodes", 1) for agent in self.agents]
+        noise = [getattr(agent, "noise", 0.0) for agent in self.agents]
         try:
             works = self._free.pop()
         except IndexError:  # a thread's first chunk
@@ -174,7 +184,8 @@ class Match:
             works[0],
             nets[1],
             works[1],
-            nodes,
+            np.array(nodes),
+            np.array(noise),
             np.zeros(1, np.uint64),
             games.winners,
             games.reasons,
@@ -196,17 +207,18 @@ class Match:
             if isinstance(agent, RuleAgent):
                 game.apply(int(choose_now(agent.kind, game.state, streams)))
             elif isinstance(agent, TurnAgent):
+                net = agent.network(self.rules)
                 if slot not in works:
-                    works[slot] = new_work(game.state, agent.model.value, MAX_NODES)
+                    works[slot] = new_work(game.state, net, MAX_NODES)
                 work = works[slot]
-                _, length = search(
-                    game.state, agent.model.value, work, agent.max_nodes, streams, 0, 0.0
-                )
+                _, length = search(game.state, net, work, agent.max_nodes, streams, 0, agent.noise)
                 for action in work.path[:length].tolist():
                     game.apply(action)
             else:  # a user's own agent: it gets a game that its seat could be in, not this one
                 guess = game.determinize(game.player, int(guesses.integers(1 << 63)))
-                game.apply(int(agent.act(guess)))
+                plan = agent.plan(guess) if hasattr(agent, "plan") else [agent.act(guess)]
+                for action in plan:
+                    game.apply(int(action))
         return game
 
 

@@ -50,10 +50,10 @@ def think_times(agent: TurnAgent, rules: Rules, games: int = 60) -> dict[str, fl
     streams = np.zeros(1, np.uint64)
     for seed in range(games):
         game = Game(rules, seed=seed)
-        work = new_work(game.state, agent.model.value)
+        work = new_work(game.state, agent.network(rules))
         while not game.over:
             start = time.thread_time_ns()
-            _, length = search(game.state, agent.model.value, work, MAX_NODES, streams, 0, 0.0)
+            _, length = search(game.state, agent.network(rules), work, MAX_NODES, streams, 0, 0.0)
             times.append((time.thread_time_ns() - start) / 1e6)
             for action in work.path[:length].tolist():
                 game.apply(action)

@@ -21,7 +21,7 @@ NETWORK = 16
 
 
 @kernel
-def play_part(state, agent, net, work, other_net, other_work, max_nodes, streams, stream):
+def play_part(state, agent, net, work, other_net, other_work, max_nodes, noise, streams, stream):
     """Let the seat to move play: one action of a rule-based agent, or a network's plan up to the
     next hidden card.
 
@@ -32,11 +32,11 @@ def play_part(state, agent, net, work, other_net, other_work, max_nodes, streams
         apply(state, choose(agent, state, legal_words(state), streams, stream))
         return 1
     if agent == NETWORK:
-        _, n = search(state, net, work, max_nodes, streams, stream, 0.0)
+        _, n = search(state, net, work, max_nodes[0], streams, stream, noise[0])
         for i in range(n):
             apply(state, work.path[i])
         return n
-    _, n = search(state, other_net, other_work, max_nodes, streams, stream, 0.0)
+    _, n = search(state, other_net, other_work, max_nodes[1], streams, stream, noise[1])
     for i in range(n):
         apply(state, other_work.path[i])
     return n
@@ -53,6 +53,7 @@ def play_games(
     other_net,
     other_work,
     max_nodes,
+    noise,
     streams,
     winners,
     reasons,
@@ -69,7 +70,8 @@ def play_games(
         work: its scratch space.
         other_net: the second network.
         other_work: its scratch space.
-        max_nodes: for the turn search.
+        max_nodes: int64 (2,): for each network's turn search.
+        noise: float64 (2,): each network's `explore` (see `turn.search`).
         streams: uint64 (1,), scratch.
         winners: int64 (games,), filled with the winning side or -1.
         reasons: int64 (games,), filled.
@@ -88,6 +90,7 @@ def play_games(
                 other_net,
                 other_work,
                 max_nodes,
+                noise,
                 streams,
                 0,
             )
