@@ -540,6 +540,10 @@ class RankedMove(Action):
         Literal["discard", "stock_flip", "refill", "win", "pass"] | None,
         Field(description="What ends the line."),
     ]
+    reasons: Annotated[
+        list[str],
+        Field(description="What the move does, in words, such as 'plays your stock 7'."),
+    ] = []
     same_as: Annotated[
         int | None, Field(description="The action of an earlier move that comes to the same.")
     ]
@@ -739,6 +743,14 @@ class Decision(Answer):
     ]
     line: Annotated[list[Action], Field(description="The turn that the best move begins.")]
     line_ends: str | None
+    reasons: Annotated[list[str], Field(description="What the best move does, in words.")] = []
+    shown: Annotated[
+        list[dict[str, Any]],
+        Field(
+            description="What the played move brought to light: stock cards as {'type': 'flip', "
+            "'player', 'board', 'card'}, draws as a record's events."
+        ),
+    ] = []
 
 
 class PlayerReview(Answer):

@@ -19,8 +19,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from skipbo_env.actions import MOVES, acting_board
+from skipbo_env.cards import card_text
+from skipbo_env.engine import layout
+from skipbo_env.engine.layout import State
 from skipbo_env.game import Game
-from skipbo_env.record import replay
+from skipbo_env.record import replay, step_events
 from skipbo_env.rules import Rules
 from skipbo_env.suggestion import ask, finite
 
@@ -48,9 +52,10 @@ def analyse(
         {"agent": {"name", "method", "model", "sha256"}, "rules", "result", "complete",
         "decisions_total", "decisions": [...], "players": [...], "sides": [...]}.
         A decision is {"ply", "turn", "player", "played", "best", "lost", "verdict", "choices",
-        "win", "luck", "line", "line_ends"}: "win" has each side's probability before it, "luck"
-        each side's after it, "line" the rest of the turn that "best" begins; None where the agent
-        cannot say. A player is {"player", "side", "agent", "decisions", "judged", "lost",
+        "win", "luck", "shown", "line", "line_ends", "reasons"}: "win" has each side's probability
+        before it, "luck" each side's after it, "shown" the cards that came to light then, "line"
+        the rest of the turn that "best" begins and "reasons" what is to be said for it; None where
+        the agent cannot say. A player is {"player", "side", "agent", "decisions", "judged", "lost",
         "mean_lost", "agreement", "verdicts"}, a side {"side", "lost", "luck", "result",
         "adjusted"}.
 
@@ -65,7 +70,11 @@ def analyse(
     decisions: list[dict[str, Any]] = []
     who: dict[str, Any] | None = None
     turn = 0
+    before: State | None = None
     for ply, (state, action) in enumerate(told.states()):
+        if before is not None:
+            decisions[-1]["shown"] = _shown(rules, before, state, told.actions[ply - 1])
+        before = state
         if time_limit_s is not None and time.monotonic() - started > time_limit_s:
             break
         game = Game.from_state(rules, state)
@@ -75,6 +84,8 @@ def analyse(
         if progress is not None:
             progress(ply + 1, total)
     complete = len(decisions) == total
+    if complete and before is not None:
+        decisions[-1]["shown"] = _shown(rules, before, told.state, told.actions[-1])
     end = Game.from_state(rules, told.state)
     results = _results(end)
     for place, decision in enumerate(decisions):
@@ -118,10 +129,25 @@ def _judge(game: Game, action: int, agent: Any) -> tuple[dict[str, Any], dict[st
         "choices": len(legal),
         "win": None if root is None else [finite(p) for p in root],
         "luck": None,
+        "shown": [],
         "line": chosen["line"],
         "line_ends": chosen["line_ends"],
+        "reasons": chosen["reasons"],
     }
     return decision, answer["agent"]
+
+
+def _shown(rules: Rules, before: State, after: State, action: int) -> list[dict[str, Any]]:
+    """The stock card and the draws that an action brought to light."""
+    told = []
+    if MOVES[action].source == "stock":
+        board = acting_board(before, rules, action)
+        top = int(after[layout.board_at(board) + layout.STOCK_TOP])
+        if top:
+            player = int(before[layout.PLAYER])
+            told.append({"type": "flip", "player": player, "board": board, "card": card_text(top)})
+    events = step_events(rules, before, after, action)
+    return told + [event for event in events if event["type"] == "draw"]
 
 
 def _results(end: Game) -> list[float] | None:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, subcommand
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from skipbo_env.rules import Rules
 
 
@@ -360,19 +362,21 @@ def analyse(
     game: int = 1,
     agent: str = "best",
     worst: int = 10,
+    plot: Path | None = None,
     json: bool = False,
 ) -> int:
     """Find the mistakes in a game record, and say what the draws were worth.
 
     Every decision of every player is judged from what that player saw. For example:
 
-        skipbo analyse games.jsonl --game 3
+        skipbo analyse games.jsonl --game 3 --plot game3.png
 
     Args:
         file: a .jsonl file: one record a line.
         game: which record of the file, from 1.
         agent: who judges.
-        worst: how many of the costliest decisions to show.
+        worst: how many of the costliest decisions, and of the luckiest cards, to show.
+        plot: draw each side's probability to win over the game into this .png file.
         json: print one JSON object with every decision.
     """
     from rich.console import Console
@@ -381,7 +385,10 @@ def analyse(
     from skipbo_env import record
     from skipbo_env.agents import make_agent
     from skipbo_env.analysis import analyse as review
+    from skipbo_env.chart import check_plot, plot_wins
 
+    if plot is not None:
+        check_plot(plot)
     records = record.read_records(file)
     line, data = next(islice(records, max(0, game - 1), None), (0, None))
     if data is None or game < 1:
@@ -396,16 +403,20 @@ def analyse(
             )
     except record.RecordError as error:
         raise ValueError(f"{file}:{line}: {error}") from error
+    if plot is not None:
+        plot_wins(found, plot)
     if json:
         print(jsonlib.dumps(found))
     else:
-        _show_analysis(found, worst)
+        _show_analysis(found, max(0, worst))
     return 0
 
 
 def _show_analysis(found: dict[str, Any], worst: int) -> None:
     from rich.console import Console
     from rich.table import Table
+
+    from skipbo_env.chart import side_wins, sparkline
 
     def percent(share: float | None) -> str:
         return "" if share is None else f"{100 * share:.1f}%"
@@ -434,11 +445,26 @@ def _show_analysis(found: dict[str, Any], worst: int) -> None:
             if side["adjusted"] is not None:
                 told += f", result {side['result']:g}, less luck {side['adjusted']:.2f}"
             console.print(f"{told} (in games won)", highlight=False)
+    for side, wins in enumerate(side_wins(found)):
+        if wins:
+            console.print(f"side {side}: {sparkline(wins, max(10, min(60, console.width - 10)))}")
+    _show_lucky(console, found, worst)
     costly = [d for d in found["decisions"] if d["lost"] and d["played"] != d["best"]]
-    costly = sorted(costly, key=lambda decision: -decision["lost"])[: max(0, worst)]
+    costly = sorted(costly, key=lambda decision: -decision["lost"])[:worst]
     if costly:
         table = Table(title="the costliest decisions", title_justify="left")
-        for column in ("ply", "player", "played", "win", "better", "win", "lost", "verdict"):
+        columns = (
+            "ply",
+            "player",
+            "played",
+            "win",
+            "better",
+            "win",
+            "lost",
+            "verdict",
+            "because it",
+        )
+        for column in columns:
             numbers = column in ("ply", "win", "lost")
             table.add_column(column, justify="right" if numbers else "left")
         for decision in costly:
@@ -452,5 +478,34 @@ def _show_analysis(found: dict[str, Any], worst: int) -> None:
                 percent(best["win"]),
                 percent(decision["lost"]),
                 decision["verdict"],
+                "; ".join(decision["reasons"]),
             )
         console.print(table)
+
+
+def _show_lucky(console: Console, found: dict[str, Any], most: int) -> None:
+    """The cards that changed the game most."""
+    from rich.table import Table
+
+    lucky = [decision for decision in found["decisions"] if decision["luck"] and decision["shown"]]
+    lucky = sorted(lucky, key=lambda decision: -abs(decision["luck"][0]))[:most]
+    if not lucky:
+        return
+    table = Table(title="the cards that mattered most", title_justify="left")
+    table.add_column("ply", justify="right")
+    table.add_column("cards")
+    for side in range(len(found["sides"])):
+        table.add_column(f"side {side}", justify="right")
+    for decision in lucky:
+        cards = [
+            f"player {event['player']} "
+            + (
+                f"turns up {event['card']}"
+                if event["type"] == "flip"
+                else f"draws {' '.join(event['cards'])}"
+            )
+            for event in decision["shown"]
+        ]
+        lucks = [f"{100 * luck:+.1f}%" for luck in decision["luck"]]
+        table.add_row(str(decision["ply"]), ", ".join(cards), *lucks)
+    console.print(table)

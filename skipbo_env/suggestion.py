@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skipbo_env.game import Game
+from skipbo_env.reasons import reasons
 
 # Lost win probability below which a move that is not the best is no more than this.
 VERDICTS = ((0.005, "tie"), (0.02, "inaccuracy"), (0.05, "mistake"))
@@ -71,6 +72,7 @@ def ranked(game: Game, moves: Sequence[Mapping[str, Any]], top: int | None) -> l
         delta = None if win is None or best is None else min(0.0, round(win - best, 6))
         same = found.get("same_as")
         line = [int(step) for step in found.get("line") or ()]
+        line = line if line[:1] == [action] else [action, *line]
         told.append(
             {
                 "order": order,
@@ -81,8 +83,9 @@ def ranked(game: Game, moves: Sequence[Mapping[str, Any]], top: int | None) -> l
                 "delta": delta,
                 "delta_se": finite(found.get("delta_se")),
                 "n": None if found.get("n") is None else int(found["n"]),
-                "line": line_of(game, line if line[:1] == [action] else [action, *line]),
+                "line": line_of(game, line),
                 "line_ends": found.get("line_ends"),
+                "reasons": reasons(game, line, found.get("line_ends")),
                 "same_as": None if same is None else int(same),
                 "verdict": verdict(order, delta),
             }

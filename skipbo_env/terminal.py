@@ -59,13 +59,12 @@ def suggestion_table(
         text: names an action; its text in the suggestion if not given.
     """
     table = Table(title=title, title_justify="left")
-    for column in ("", "move", "win", "delta", "verdict", "the turn it begins", "until"):
+    columns = ("", "move", "win", "delta", "verdict", "the turn it begins", "until", "because it")
+    for column in columns:
         table.add_column(column, justify="right" if column in ("", "win", "delta") else "left")
     distinct = [move for move in moves if move["same_as"] is None]
     for place, move in enumerate(distinct[:most]):
-        win, delta = (
-            "" if move[name] is None else f"{100 * move[name]:.1f}%" for name in ("win", "delta")
-        )
+        win, delta = (_with_error(move, name) for name in ("win", "delta"))
         named = [text(step["action"]) if text else step["text"] for step in move["line"]]
         ends = (move["line_ends"] or "").replace("_", " ")
         table.add_row(
@@ -76,9 +75,19 @@ def suggestion_table(
             move["verdict"] or "",
             ", ".join(named[1:]),
             ends,
+            "; ".join(move["reasons"]),
             style="green" if place == 0 else "",
         )
     return table
+
+
+def _with_error(move: Mapping[str, Any], name: str) -> str:
+    """A probability of a suggestion in percent, with its standard error where there is one."""
+    if move[name] is None:
+        return ""
+    error = move[f"{name}_se"]
+    text = f"{100 * move[name]:.1f}%"
+    return f"{text} ±{100 * error:.1f}" if error else text
 
 
 class _Quit(Exception):

@@ -19,7 +19,15 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from skipbo_env.agents.agent import Agent, AgentError, BestAgent, RuleAgent, TurnAgent, make_agent
+from skipbo_env.agents.agent import (
+    Agent,
+    AgentError,
+    BestAgent,
+    LevelAgent,
+    RuleAgent,
+    TurnAgent,
+    make_agent,
+)
 from skipbo_env.agents.heuristics import choose_now
 from skipbo_env.agents.models import empty_network
 from skipbo_env.agents.network import Network
@@ -129,6 +137,8 @@ class Table:
         agent: Any = make_agent(given, seed=self.seed) if isinstance(given, str) else given
         if isinstance(agent, BestAgent):
             agent = agent.chosen(self.rules)
+        elif isinstance(agent, LevelAgent):
+            agent = agent.player(self.rules)
         if hasattr(agent, "plays") and not agent.plays(self.rules):
             raise AgentError(
                 f"agent: {agent.name} does not play {self.rules.players} players, "
@@ -172,7 +182,7 @@ class Table:
         """The network of an agent; a small one of zeros where it has none (agent -1)."""
         if agent < 0:
             return empty_network(self.rules.players, self.rules.boards, 16, 32)
-        network: Network = self.agents[agent].model.value
+        network: Network = self.agents[agent].network(self.rules)
         return network
 
     def _take_work(self, agent: int, net: Network) -> Work:
@@ -199,6 +209,7 @@ class Table:
         nets = [self._network(a) for a in slots]
         works = [self._take_work(a, net) for a, net in zip(slots, nets, strict=True)]
         nodes = [self.agents[a].max_nodes if a >= 0 else 1 for a in slots]
+        noise = [self.agents[a].noise if a >= 0 else 0.0 for a in slots]
         seats = codes[games.seats][:, np.arange(rules.players) % rules.sides]
         first = -1 if rules.first_player == "random" else int(rules.first_player)
         play_games(
@@ -211,6 +222,7 @@ class Table:
             nets[1],
             works[1],
             np.array(nodes),
+            np.array(noise),
             np.zeros(1, np.uint64),
             new_tally(),
             games.winners,
@@ -252,14 +264,15 @@ class Table:
             if isinstance(agent, RuleAgent):
                 plan = [int(choose_now(agent.kind, game.state, streams))]
             elif isinstance(agent, TurnAgent):
+                net = agent.network(self.rules)
                 if a not in works:
-                    works[a] = self._take_work(a, agent.model.value)
-                net, work = agent.model.value, works[a]
-                _, length = search(game.state, net, work, agent.max_nodes, streams, 0, 0.0)
+                    works[a] = self._take_work(a, net)
+                work = works[a]
+                _, length = search(game.state, net, work, agent.max_nodes, streams, 0, agent.noise)
                 plan = work.path[:length].tolist()
             else:  # it gets a game that its seat could be in, not this one
                 guess = game.determinize(game.player, int(guesses.integers(1 << 63)))
-                plan = [int(agent.act(guess))]
+                plan = agent.plan(guess) if hasattr(agent, "plan") else [int(agent.act(guess))]
             for action in plan:
                 game.apply(action)
                 add_luck(game.state, tally, luck)

@@ -82,6 +82,7 @@ class Plans(NamedTuple):
         trial: a whole game.
         path: int64: the actions of the turn.
         streams: uint64 (1,).
+        noise: float64 (2,): none, for `play_part`.
     """
 
     states: NDArray[np.int32]
@@ -96,6 +97,7 @@ class Plans(NamedTuple):
     trial: State
     path: NDArray[np.int64]
     streams: NDArray[np.uint64]
+    noise: NDArray[np.float64]
 
 
 def new_plans(state: State) -> Plans:
@@ -117,6 +119,7 @@ def new_plans(state: State) -> Plans:
         trial=np.zeros_like(state),
         path=np.zeros(NODES + 1, np.int64),
         streams=np.zeros(1, np.uint64),
+        noise=np.zeros(2),
     )
 
 
@@ -247,7 +250,19 @@ def _outcome(plans, which, player, turns, policy, net, work, max_nodes):
     plans.streams[0] = np.uint64(1)
     last = trial[TURNS] + turns
     while trial[REASON] == 0 and trial[TURNS] < last:
-        play_part(trial, policy, net, work, net, work, max_nodes, plans.streams, 0)
+        play_part(
+            trial,
+            policy,
+            net,
+            work,
+            net,
+            work,
+            max_nodes,
+            plans.noise,
+            plans.noise,
+            plans.streams,
+            0,
+        )
     if trial[REASON]:
         if trial[WINNER] < 0:
             return 0.5
@@ -331,7 +346,7 @@ def play_pair(state, seed, opponent, turns, plans, net, work, max_nodes, streams
                 for i in range(length):
                     apply(state, plans.path[i])
             else:
-                play_part(state, opponent, net, work, net, work, max_nodes, streams, 0)
+                play_part(state, opponent, net, work, net, work, max_nodes, plans.noise, streams, 0)
         wins[seat] = state[WINNER] == seat
 
 
@@ -379,7 +394,7 @@ def measure(
         raise AgentError(f"against: greedy or a model, whose moves can be foreseen; got {against}")
     if not isinstance(judge, TurnAgent) or not judge.plays(rules):
         raise AgentError(f"model: {model!r:.80} is no value network for two players")
-    template, net = layout.new_state(rules), judge.model.value
+    template, net = layout.new_state(rules), judge.network(rules)
     free: list[tuple[State, Plans, Work]] = []
     seeds = unit_seeds(seed, range(-(-games // 2)))
 
@@ -407,7 +422,7 @@ def measure(
     return {
         "against": against,
         "sees": sees,
-        "model": judge.model.name,
+        "model": judge.name,
         "games": seats.size,
         "win_rate": mean,
         "interval": [low, high],

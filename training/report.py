@@ -53,13 +53,14 @@ def think_times(agent: TurnAgent, rules: Rules, games: int = 60) -> dict[str, fl
     longest.
     """
     times = []
+    net = agent.network(rules)
     streams = np.zeros(1, np.uint64)
     for seed in range(games):
         game = Game(rules, seed=seed)
-        work = new_work(game.state, agent.model.value)
+        work = new_work(game.state, net)
         while not game.over:
             start = time.thread_time_ns()
-            _, length = search(game.state, agent.model.value, work, MAX_NODES, streams, 0, 0.0)
+            _, length = search(game.state, net, work, MAX_NODES, streams, 0, 0.0)
             times.append((time.thread_time_ns() - start) / 1e6)
             for action in work.path[:length].tolist():
                 game.apply(action)
@@ -90,15 +91,16 @@ def calibration(agent: TurnAgent, rules: Rules, games: int) -> dict[str, Any]:
     played: list[int] = []
     results = np.zeros((games, rules.sides))
     streams = np.zeros(1, np.uint64)
-    work = new_work(layout.new_state(rules), agent.model.value)
+    net = agent.network(rules)
+    work = new_work(layout.new_state(rules), net)
     for g, seed in enumerate(unit_seeds(CALIBRATION_SEED, range(games)).tolist()):
         game = Game(rules, seed=seed)
         while not game.over:
-            value, length = search(game.state, agent.model.value, work, MAX_NODES, streams, 0, 0.0)
+            value, length = search(game.state, net, work, MAX_NODES, streams, 0, 0.0)
             mover = rules.side_of(game.player)
             for action in work.path[:length].tolist():
                 game.apply(action)
-            if not game.over or value < 1.0:  # the play that wins is no estimate
+            if value < 1.0 or not game.over:  # the play that wins is no estimate
                 values.append(float(value))
                 movers.append(mover)
                 played.append(g)

@@ -117,7 +117,7 @@ def self_play(
                 slots[n, i] = work.best[i]
             seats[n] = player
             values[n] = value
-            tops[n] = work.top[0]
+            tops[n] = work.peak[0]
             n += 1
             for i in range(length):
                 apply(state, work.path[i])

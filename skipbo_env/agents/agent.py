@@ -1,12 +1,15 @@
 """Agents as objects, and the texts that name them.
 
     random, play-first, simple, greedy      rule-based, see `heuristics`
+    planner                                 turn search on an evaluation written by hand
     two-player, PATH/TO/FOLDER              a model, played by turn search on its network
     turn:two-player                         the same, said outright
+    search:two-player                       rollouts of the endings that turn search finds best
+    level:1 to level:10                     a beginner's play to the strongest, see `levels`
     best                                    the shipped model made for the game's rules, else greedy
     py:module:factory                       factory() gives an object with act(game_or_position)
 
-Options follow a question mark: `turn:two-player?max_nodes=256`.
+Options follow a question mark: `turn:two-player?max_nodes=256`, `search:two-player?budget_ms=200`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import parse_qsl
@@ -23,14 +28,45 @@ import numpy as np
 
 from skipbo_env.actions import MOVES
 from skipbo_env.agents import heuristics
+from skipbo_env.agents.levels import LEVELS
 from skipbo_env.agents.models import Model, ModelError, find_model, list_models, load_model
-from skipbo_env.agents.network import FLIP, FLIP_REFILL, REFILL, TURN_OVER, evaluate_slots
+from skipbo_env.agents.network import (
+    FLIP,
+    FLIP_REFILL,
+    REFILL,
+    TURN_OVER,
+    Network,
+    evaluate_slots,
+)
+from skipbo_env.agents.planner import planner_network
+from skipbo_env.agents.search import (
+    MAX_SAMPLES,
+    Ending,
+    Estimate,
+    Sampler,
+    Settings,
+    TurnEnder,
+    Workers,
+)
 from skipbo_env.agents.turn import MAX_NODES, Work, fill_ending, new_work, search
 from skipbo_env.engine import layout, moves
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 
-METHODS = ("turn",)
+METHODS = ("turn", "search")
+MAX_BUDGET_MS = 3_600_000
+SAMPLES = 1000  # of a search that is given neither samples nor time
+# Win probability between the two best endings beyond which a player need not look closer.
+CLEAR = 0.15
+SEARCH_OPTIONS = {
+    "samples": (1, MAX_SAMPLES),
+    "budget_ms": (1, MAX_BUDGET_MS),
+    "candidates": (1, 32),
+    "turns": (0, 1000),
+    "nodes": (1, MAX_NODES),
+    "threads": (1, 64),
+}
+NAMED = (*heuristics.HEURISTICS, "planner", "best", *(f"level:{level}" for level in LEVELS))
 LINE_ENDS = {TURN_OVER: "discard", FLIP: "stock_flip", REFILL: "refill", FLIP_REFILL: "stock_flip"}
 
 
@@ -87,67 +123,85 @@ class RuleAgent:
 class TurnAgent:
     """Turn search on a model's value network (see `skipbo_env.agents.turn`).
 
-    Nothing in it is random, and nothing hidden is read.
+    Without noise nothing in it is random; nothing hidden is read.
 
     Args:
-        model: the model.
+        model: the model; None for the planner's evaluation, which plays everything.
         name: how it is shown.
         max_nodes: positions within a turn that a search looks at, at most.
+        noise: what is added to each ending's logit is triangular, of this half-width; below 0 any
+            ending is as good as another.
+        seed: where the noise comes from.
     """
 
-    method = "turn"
-
     def __init__(
-        self, model: Model, *, name: str | None = None, max_nodes: int = MAX_NODES
+        self,
+        model: Model | None,
+        *,
+        name: str | None = None,
+        max_nodes: int = MAX_NODES,
+        noise: float = 0.0,
+        seed: int = 0,
     ) -> None:
         self.model = model
-        self.name = name or model.name
+        self.method = "turn" if model else "planner"
+        self.name = name or (model.name if model else "planner")
         self.max_nodes = max_nodes
-        self._work: Work | None = None
-        self._streams = np.zeros(1, np.uint64)
+        self.noise = noise
+        self._works: dict[tuple[int, int, int], Work] = {}
+        self._streams = np.random.SeedSequence(seed).generate_state(1, np.uint64)
 
     def plays(self, rules: Rules) -> bool:
         """Whether the model is made for these numbers of players and teams."""
-        return self.model.plays(rules)
+        return self.model is None or self.model.plays(rules)
+
+    def network(self, rules: Rules) -> Network:
+        """What judges endings under these rules."""
+        if self.model is None:
+            return planner_network(rules.players, rules.teams)
+        return self.model.value
 
     def _prepare(self, game: Game) -> Work:
-        if not self.plays(game.rules):
-            table = f"{self.model.players} players" + (
-                f" in {self.model.teams} teams" if self.model.teams else ""
-            )
-            raise AgentError(f"agent: {self.name} plays games of {table} only")
-        if self._work is None or self._work.state.shape != game.state.shape:
-            self._work = new_work(game.state, self.model.value, self.max_nodes)
-        return self._work
+        check_plays(self, game.rules)
+        key = (game.rules.players, game.rules.teams, len(game.state))
+        if key not in self._works:
+            self._works = {key: new_work(game.state, self.network(game.rules), self.max_nodes)}
+        return self._works[key]
+
+    def plan(self, game_or_position: Game | Mapping[str, Any]) -> list[int]:
+        """The actions up to the next hidden card or the turn's end."""
+        game = _game(game_or_position)
+        work = self._prepare(game)
+        _, length = search(
+            game.state,
+            self.network(game.rules),
+            work,
+            self.max_nodes,
+            self._streams,
+            0,
+            self.noise,
+        )
+        return [int(action) for action in work.path[:length]]
 
     def act(self, game_or_position: Game | Mapping[str, Any]) -> int:
         """The id of the first action of the best plan for the rest of the turn."""
-        game = _game(game_or_position)
-        work = self._prepare(game)
-        search(game.state, self.model.value, work, self.max_nodes, self._streams, 0, 0.0)
-        return int(work.path[0])
+        return self.plan(game_or_position)[0]
 
     def _judge(self, game: Game, work: Work, action: int) -> tuple[float, list[int], str | None]:
         """The win probability of an action with the best that can follow, the line, its end."""
-        net = self.model.value
+        net = self.network(game.rules)
         kind = int(fill_ending(game.state, action, work))
         if kind >= 0:
             move = MOVES[action]
             if move.source == "stock" and self._wins(game):
                 return 1.0, [action], "win"
             value = float(evaluate_slots(net, work.ending, work.acc, work.hidden))
-            return value, [action], "pass" if move.kind == "pass" else LINE_ENDS[kind]
+            return value, [action], _line_ends([action], kind, wins=False)
         after = game.state.copy()
         moves.apply(after, action)
         value, length = search(after, net, work, self.max_nodes, self._streams, 0, 0.0)
         line = [action, *(int(a) for a in work.path[:length])]
-        last = MOVES[line[-1]]
-        ends: str | None = LINE_ENDS[int(work.info[2])]
-        if last.kind == "pass":
-            ends = "pass"
-        elif last.kind == "play" and ends == "discard":
-            ends = None  # the search was cut off before an ending
-        return float(value), line, "win" if value == 1.0 and last.source == "stock" else ends
+        return float(value), line, _line_ends(line, int(work.info[2]), wins=value == 1.0)
 
     @staticmethod
     def _wins(game: Game) -> bool:
@@ -174,18 +228,14 @@ class TurnAgent:
         Returns:
             {"method", "model", "sha256", "root": {"win": one number a side}, "moves": [{"action",
             "win", "delta", "line", "line_ends", "same_as"}]}; win is the mover's probability, delta
-            its difference to the best.
+            its difference to the best. The planner's evaluation is no probability: it only ranks.
 
         Raises:
             AgentError: nothing is left to consider, or the model does not play these rules.
         """
         game = _game(game_or_position)
         work = self._prepare(game)
-        legal = game.legal_actions()
-        chosen = [a for a in legal if allow is None or a in set(allow)]
-        chosen = [a for a in chosen if a not in set(avoid or ())]
-        if not chosen:
-            raise AgentError("allow, avoid: no legal action is left to consider")
+        chosen = _chosen(game, allow, avoid)
         twins = _twins(game, chosen)
         judged: dict[int, tuple[float, list[int], str | None]] = {}
         for action in chosen:  # ascending, so that a twin comes after its original
@@ -196,20 +246,17 @@ class TurnAgent:
                 judged[action] = self._judge(game, work, action)
         ranked = sorted(judged, key=lambda a: (-judged[a][0], a))
         best = judged[ranked[0]][0]
-        others: list[float | None] = [None] * game.rules.sides
-        if game.rules.sides == 2:
-            others = [1.0 - best] * 2
-        others[game.rules.side_of(game.player)] = best
+        model = self.model
         return {
             "method": self.method,
-            "model": self.model.name,
-            "sha256": self.model.sha256,
-            "root": {"win": others},
+            "model": model.name if model else None,
+            "sha256": model.sha256 if model else None,
+            "root": {"win": _each_side(game, best) if model else None},
             "moves": [
                 {
                     "action": action,
-                    "win": judged[action][0],
-                    "delta": judged[action][0] - best,
+                    "win": judged[action][0] if model else None,
+                    "delta": judged[action][0] - best if model else None,
                     "line": judged[action][1],
                     "line_ends": judged[action][2],
                     "same_as": twins.get(action),
@@ -217,6 +264,53 @@ class TurnAgent:
                 for action in ranked[:top]
             ],
         }
+
+
+def check_plays(agent: Any, rules: Rules) -> None:
+    """Refuse rules that an agent's model is not made for.
+
+    Raises:
+        AgentError: it says which it plays.
+    """
+    if not agent.plays(rules):
+        model = agent.model
+        table = f"{model.players} players" + (f" in {model.teams} teams" if model.teams else "")
+        raise AgentError(f"agent: {agent.name} plays games of {table} only")
+
+
+def _chosen(game: Game, allow: Iterable[int] | None, avoid: Iterable[int] | None) -> list[int]:
+    """The legal actions that are allowed and not avoided, ascending."""
+    allowed = None if allow is None else set(allow)
+    avoided = set(avoid or ())
+    chosen = [
+        action
+        for action in game.legal_actions()
+        if (allowed is None or action in allowed) and action not in avoided
+    ]
+    if not chosen:
+        raise AgentError("allow, avoid: no legal action is left to consider")
+    return chosen
+
+
+def _each_side(game: Game, win: float) -> list[float | None]:
+    """Each side's probability to win, where it follows from the mover's."""
+    each: list[float | None] = [None] * game.rules.sides
+    if game.rules.sides == 2:
+        each = [1.0 - win] * 2
+    each[game.rules.side_of(game.player)] = win
+    return each
+
+
+def _line_ends(line: list[int], kind: int, *, wins: bool) -> str | None:
+    """What ends a line, in the words of the answers; None where the search was cut off."""
+    last = MOVES[line[-1]]
+    if wins and last.source == "stock":
+        return "win"
+    if last.kind == "pass":
+        return "pass"
+    if kind < 0 or (last.kind == "play" and kind == TURN_OVER):
+        return None
+    return LINE_ENDS[kind]
 
 
 def _mirrored(line: list[int], action: int) -> list[int]:
@@ -264,6 +358,253 @@ def _twins(game: Game, legal: list[int]) -> dict[int, int]:
     return twins
 
 
+class SearchAgent:
+    """Rollouts of the endings that turn search finds best (see `skipbo_env.agents.search`).
+
+    The same seed and number of samples give the same answer, however many threads there are.
+
+    Args:
+        model: the model; None for the planner's evaluation.
+        name: how it is shown.
+        settings: how it searches; without samples and time, SAMPLES samples.
+        seed: decides which cards the rollouts deal.
+    """
+
+    method = "search"
+
+    def __init__(
+        self,
+        model: Model | None,
+        *,
+        name: str | None = None,
+        settings: Settings | None = None,
+        seed: int = 0,
+    ) -> None:
+        settings = settings or Settings()
+        if settings.samples is None and settings.budget_ms is None:
+            settings = replace(settings, samples=SAMPLES)
+        self.model = model
+        self.settings = settings
+        self.seed = seed
+        self._turn = TurnAgent(model)
+        self.name = name or f"search:{self._turn.name}"
+        self._tools: dict[tuple[int, int, int], tuple[TurnEnder, Workers]] = {}
+
+    def plays(self, rules: Rules) -> bool:
+        """Whether the model is made for these numbers of players and teams."""
+        return self._turn.plays(rules)
+
+    def _prepare(self, game: Game) -> tuple[TurnEnder, Workers]:
+        check_plays(self, game.rules)
+        key = (game.rules.players, game.rules.teams, len(game.state))
+        if key not in self._tools:
+            net = self._turn.network(game.rules)
+            self._tools = {
+                key: (
+                    TurnEnder(game.state, net, self.settings.candidates),
+                    Workers(game.state, net, self.settings),
+                )
+            }
+        return self._tools[key]
+
+    def _deadline(self) -> float | None:
+        budget = self.settings.budget_ms
+        return None if budget is None else time.perf_counter() + budget / 1000
+
+    def plan(self, game_or_position: Game | Mapping[str, Any]) -> list[int]:
+        """The actions up to the next hidden card or the turn's end."""
+        game = _game(game_or_position)
+        deadline = self._deadline()
+        ender, workers = self._prepare(game)
+        legal = game.legal_actions()
+        if len(legal) == 1:
+            return legal
+        endings, _ = ender.endings(game.state)
+        if len(endings) == 1 or endings[0].value - endings[1].value > CLEAR:
+            return endings[0].plan
+        sampler = Sampler(game.state, endings, workers, self.seed ^ ender.public_key())
+        sampler.run(deadline)
+        return endings[sampler.best()].plan
+
+    def act(self, game_or_position: Game | Mapping[str, Any]) -> int:
+        """The id of the first action of the best plan for the rest of the turn."""
+        return self.plan(game_or_position)[0]
+
+    def suggest(
+        self,
+        game_or_position: Game | Mapping[str, Any],
+        *,
+        top: int | None = None,
+        allow: Iterable[int] | None = None,
+        avoid: Iterable[int] | None = None,
+    ) -> dict[str, Any]:
+        """Every legal move with its win probability, best first.
+
+        A move is as good as the best of the sampled endings that can be reached after it. One that
+        reaches none keeps the network's difference to the best, without an error.
+
+        Args:
+            game_or_position: whose seat to move is advised.
+            top: how many moves to give; None for all.
+            allow: consider these actions only.
+            avoid: leave these actions out.
+
+        Returns:
+            As `TurnAgent.suggest`, with "win_se", "delta_se" and "n" for each move, "raw_win" in
+            the root (the network's own value), and "search": {"samples", "seed", "stopped_by"}.
+
+        Raises:
+            AgentError: nothing is left to consider, or the model does not play these rules.
+        """
+        game = _game(game_or_position)
+        deadline = self._deadline()
+        ender, workers = self._prepare(game)
+        chosen = _chosen(game, allow, avoid)
+        twins = _twins(game, chosen)
+        after = {a: ender.endings_after(game.state, a) for a in chosen if a not in twins}
+        distinct: dict[bytes, Ending] = {}
+        for action in after:
+            for ending in after[action]:
+                distinct.setdefault(ending.slots, ending)
+        endings = sorted(distinct.values(), key=lambda ending: -ending.value)
+        endings = endings[: self.settings.candidates]
+        _, raw = ender.endings(game.state)
+        estimates, done = self._estimate(game, endings, workers, ender.public_key(), deadline)
+        known = dict(zip((ending.slots for ending in endings), estimates, strict=True))
+        judged: dict[int, tuple[Estimate, Ending]] = {}
+        best = max(range(len(endings)), key=lambda e: estimates[e].delta)
+        for action in chosen:  # ascending, so that a twin comes after its original
+            if action in twins:
+                estimate, ending = judged[twins[action]]
+                judged[action] = estimate, replace(ending, plan=_mirrored(ending.plan, action))
+                continue
+            reached = [ending for ending in after[action] if ending.slots in known]
+            if reached:
+                ending = max(reached, key=lambda ending: known[ending.slots].delta)
+                judged[action] = known[ending.slots], ending
+            else:
+                # The best may be one that the network ranks lower: it is not to fall behind.
+                delta = estimates[0].delta + after[action][0].value - endings[0].value
+                delta = min(0.0, delta)
+                win = max(0.0, estimates[best].win + delta)
+                judged[action] = Estimate(win, None, delta, None, 0), after[action][0]
+        ranked = sorted(judged, key=lambda a: (-judged[a][0].delta, -judged[a][0].samples, a))
+        moves_told = []
+        for action in ranked[:top]:
+            estimate, ending = judged[action]
+            moves_told.append(
+                {
+                    "action": action,
+                    "win": estimate.win,
+                    "win_se": estimate.win_se,
+                    "delta": estimate.delta,
+                    "delta_se": estimate.delta_se,
+                    "n": estimate.samples,
+                    "line": ending.plan,
+                    "line_ends": _line_ends(ending.plan, ending.kind, wins=ending.value == 1.0),
+                    "same_as": twins.get(action),
+                }
+            )
+        model = self.model
+        return {
+            "method": self.method,
+            "model": model.name if model else None,
+            "sha256": model.sha256 if model else None,
+            "root": {"win": _each_side(game, estimates[best].win), "raw_win": raw},
+            "moves": moves_told,
+            "search": {"samples": done[0], "seed": self.seed, "stopped_by": done[1]},
+        }
+
+    def _estimate(
+        self,
+        game: Game,
+        endings: list[Ending],
+        workers: Workers,
+        key: int,
+        deadline: float | None,
+    ) -> tuple[list[Estimate], tuple[int, str]]:
+        """What rollouts say of each ending; how many they were and what stopped them."""
+        if endings[0].value == 1.0:  # the game is won at once: there is nothing to sample
+            known = [
+                Estimate(ending.value, 0.0 if i == 0 else None, ending.value - 1.0, None, 0)
+                for i, ending in enumerate(endings)
+            ]
+            return known, (0, "win")
+        sampler = Sampler(game.state, endings, workers, self.seed ^ key)
+        stopped = sampler.run(deadline)
+        return sampler.estimates(), (sampler.samples, stopped)
+
+
+class LevelAgent:
+    """Play of one of ten strengths: see `skipbo_env.agents.levels`.
+
+    Args:
+        level: 1 to 10.
+        seed: where its slips come from.
+        model: the model that it plays by; None for the shipped one made for the rules.
+        models_dir: where models are looked for first.
+    """
+
+    method = "level"
+
+    def __init__(
+        self,
+        level: int,
+        *,
+        seed: int = 0,
+        model: Model | None = None,
+        models_dir: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.level = level
+        self.model = model
+        self.name = f"level:{level}" if model is None else f"{model.name}?level={level}"
+        self._seed = seed
+        self._models_dir = models_dir
+        self._agents: dict[tuple[int, int], TurnAgent | SearchAgent] = {}
+
+    def plays(self, rules: Rules) -> bool:
+        """Without a model of its own it plays everything."""
+        return self.model is None or self.model.plays(rules)
+
+    def player(self, rules: Rules) -> TurnAgent | SearchAgent:
+        """Who plays these rules."""
+        check_plays(self, rules)
+        key = (rules.players, rules.teams)
+        if key not in self._agents:
+            level = LEVELS[self.level]
+            model = None if level.planner else self.model or model_for(rules, self._models_dir)
+            agent: TurnAgent | SearchAgent
+            if level.samples:
+                settings = Settings(samples=level.samples)
+                agent = SearchAgent(model, name=self.name, settings=settings, seed=self._seed)
+            else:
+                agent = TurnAgent(model, name=self.name, noise=level.noise, seed=self._seed)
+            self._agents[key] = agent
+        return self._agents[key]
+
+    def plan(self, game_or_position: Game | Mapping[str, Any]) -> list[int]:
+        """The actions up to the next hidden card or the turn's end."""
+        game = _game(game_or_position)
+        return self.player(game.rules).plan(game)
+
+    def act(self, game_or_position: Game | Mapping[str, Any]) -> int:
+        """The id of the chosen action for the seat to move."""
+        return self.plan(game_or_position)[0]
+
+
+def model_for(rules: Rules, models_dir: str | os.PathLike[str] | None = None) -> Model | None:
+    """The first model, by name, that is made for these numbers of players and teams."""
+    for name in list_models(models_dir):
+        folder = find_model(name, models_dir)
+        try:
+            model = load_model(folder) if folder else None
+        except ModelError:  # another may do; `list_agents` names the damaged one
+            continue
+        if model and model.plays(rules):
+            return model
+    return None
+
+
 class BestAgent:
     """The shipped model made for the rules at hand; greedy where there is none. `.chosen(rules)`
     says which.
@@ -287,17 +628,8 @@ class BestAgent:
         """Who plays these rules."""
         key = (rules.players, rules.teams)
         if key not in self._agents:
-            agent: RuleAgent | TurnAgent = RuleAgent("greedy", seed=self._seed)
-            for name in list_models(self._models_dir):
-                folder = find_model(name, self._models_dir)
-                try:
-                    model = load_model(folder) if folder else None
-                except ModelError:  # another may do; `list_agents` names the damaged one
-                    continue
-                if model and model.plays(rules):
-                    agent = TurnAgent(model)
-                    break
-            self._agents[key] = agent
+            model = model_for(rules, self._models_dir)
+            self._agents[key] = TurnAgent(model) if model else RuleAgent("greedy", seed=self._seed)
         return self._agents[key]
 
     def act(self, game_or_position: Game | Mapping[str, Any]) -> int:
@@ -333,27 +665,53 @@ def make_agent(
     if base in heuristics.HEURISTICS:
         _no_options(text, options)
         return RuleAgent(base, seed=seed)
-    if base == "best":
+    if base == "planner":
+        max_nodes = _option(text, options, "max_nodes", MAX_NODES)
         _no_options(text, options)
-        return BestAgent(seed=seed, models_dir=models_dir)
+        return TurnAgent(None, name=text, max_nodes=max_nodes or MAX_NODES)
     method, colon, name = base.partition(":")
+    if base == "best" or method == "level":
+        if method == "level":
+            options.setdefault("level", name)
+        level = _option(text, options, "level", len(LEVELS))
+        _no_options(text, options)
+        if level is None:
+            return BestAgent(seed=seed, models_dir=models_dir)
+        return LevelAgent(level, seed=seed, models_dir=models_dir)
     if not colon or os.sep in method:
         method, name = "turn", base
     if method not in METHODS:
         raise AgentError(
             f"agent: no method {method!r:.40} in {text!r:.80}; the methods are {', '.join(METHODS)}"
         )
+    model = None if name == "planner" else _model(name, models_dir)
+    if method == "turn":
+        level = _option(text, options, "level", len(LEVELS))
+        max_nodes = _option(text, options, "max_nodes", MAX_NODES)
+        _no_options(text, options)
+        if level is not None:
+            return LevelAgent(level, seed=seed, model=model)
+        return TurnAgent(model, name=text, max_nodes=max_nodes or MAX_NODES)
+    given = {
+        option: _option(text, options, option, most, least)
+        for option, (least, most) in SEARCH_OPTIONS.items()
+    }
+    _no_options(text, options)
+    settings = Settings(**{option: value for option, value in given.items() if value is not None})
+    return SearchAgent(model, name=text, settings=settings, seed=seed)
+
+
+def _model(name: str, models_dir: str | os.PathLike[str] | None) -> Model:
+    """The model of a name or folder."""
     folder = find_model(name, models_dir)
     if folder is None and (Path(name) / "config.json").is_file():
         folder = Path(name)
     if folder is None:
-        known = ", ".join((*heuristics.HEURISTICS, "best", *list_models(models_dir)))
+        known = ", ".join((*NAMED, *list_models(models_dir)))
         raise AgentError(
             f"agent: there is no agent or model {name!r:.80}; there are {known}, and model folders"
         )
-    max_nodes = _whole(text, options.pop("max_nodes", str(MAX_NODES)), 1, MAX_NODES)
-    _no_options(text, options)
-    return TurnAgent(load_model(folder), name=text, max_nodes=max_nodes)
+    return load_model(folder)
 
 
 def _own_agent(text: str) -> Any:
@@ -382,38 +740,31 @@ def _no_options(text: str, options: Mapping[str, str]) -> None:
         raise AgentError(f"agent: {text!r:.80} takes no option {next(iter(options))!r:.40}")
 
 
-def _whole(text: str, value: str, low: int, high: int) -> int:
-    if not value.isdecimal() or not low <= int(value) <= high:
-        raise AgentError(f"agent: max_nodes in {text!r:.80} must be {low} to {high}")
+def _option(text: str, options: dict[str, str], name: str, most: int, least: int = 1) -> int | None:
+    """An option taken out of those given; None where it is not."""
+    value = options.pop(name, None)
+    if value is None:
+        return None
+    if not (value.isascii() and value.isdecimal()) or not least <= int(value[:10]) <= most:
+        raise AgentError(f"agent: {name} in {text!r:.80} must be {least} to {most}")
     return int(value)
 
 
 def list_agents(models_dir: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """The agents that have names, for a menu: rule-based ones, "best", and models.
+    """The agents that have names, for a menu: rule-based ones, the planner, "best", levels, and
+    models with turn search and with search.
 
     A damaged model is listed with its "error".
     """
+    methods = {
+        **dict.fromkeys(heuristics.HEURISTICS, "rules"),
+        "planner": "planner",
+        "best": "best",
+        **{f"level:{level}": "level" for level in LEVELS},
+    }
     found: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "method": "rules",
-            "model": None,
-            "sha256": None,
-            "players": None,
-            "teams": None,
-        }
-        for name in heuristics.HEURISTICS
+        {"name": name, "method": methods[name], **dict.fromkeys(_OF_A_MODEL)} for name in NAMED
     ]
-    found.append(
-        {
-            "name": "best",
-            "method": "best",
-            "model": None,
-            "sha256": None,
-            "players": None,
-            "teams": None,
-        }
-    )
     for name in list_models(models_dir):
         entry: dict[str, Any] = {"name": name, "method": "turn", "model": name}
         folder = find_model(name, models_dir)
@@ -421,7 +772,11 @@ def list_agents(models_dir: str | os.PathLike[str] | None = None) -> list[dict[s
             model = load_model(folder or name)
         except ValueError as error:
             entry.update(sha256=None, players=None, teams=None, error=str(error))
+            found.append(entry)
         else:
             entry.update(sha256=model.sha256, players=model.players, teams=model.teams)
-        found.append(entry)
+            found += [entry, {**entry, "name": f"search:{name}", "method": "search"}]
     return found
+
+
+_OF_A_MODEL = ("model", "sha256", "players", "teams")

@@ -167,7 +167,7 @@ def add_luck(state, tally, luck):
 
 
 @kernel
-def play_part(state, agent, net, work, other_net, other_work, max_nodes, streams, stream):
+def play_part(state, agent, net, work, other_net, other_work, max_nodes, noise, streams, stream):
     """Let the seat to move play up to the next hidden card at most: one action of a rule-based
     agent, or a network's plan.
 
@@ -178,11 +178,11 @@ def play_part(state, agent, net, work, other_net, other_work, max_nodes, streams
         apply(state, choose(agent, state, legal_words(state), streams, stream))
         return 1
     if agent == NETWORK:
-        _, n = search(state, net, work, max_nodes[0], streams, stream, 0.0)
+        _, n = search(state, net, work, max_nodes[0], streams, stream, noise[0])
         for i in range(n):
             apply(state, work.path[i])
         return n
-    _, n = search(state, other_net, other_work, max_nodes[1], streams, stream, 0.0)
+    _, n = search(state, other_net, other_work, max_nodes[1], streams, stream, noise[1])
     for i in range(n):
         apply(state, other_work.path[i])
     return n
@@ -199,6 +199,7 @@ def play_games(
     other_net,
     other_work,
     max_nodes,
+    noise,
     streams,
     tally,
     winners,
@@ -218,6 +219,7 @@ def play_games(
         other_net: the second network.
         other_work: its scratch space.
         max_nodes: int64 (2,): for the turn search of each network.
+        noise: float64 (2,): each network's `explore` (see `turn.search`).
         streams: uint64 (1,), scratch.
         tally: scratch, from `new_tally`.
         winners: int64 (games,), filled with the winning side or -1.
@@ -239,6 +241,7 @@ def play_games(
                 other_net,
                 other_work,
                 max_nodes,
+                noise,
                 streams,
                 0,
             )

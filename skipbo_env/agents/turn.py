@@ -121,8 +121,11 @@ class Work(NamedTuple):
         counts: int32 of shape (14,).
         path: the actions that lead to the chosen ending, int64.
         info: int64: nodes, endings, kind of the chosen ending.
-        top: the highest value of all endings, float64 of shape (1,); the chosen one's where nothing
-            is explored.
+        peak: the highest value of all endings, float64 of shape (1,); the chosen one's unless the
+            search explores.
+        top_values: the best endings' logits, float32 of shape (n,), falling; -inf is free. n is 0
+            where nobody asks for more than the best one.
+        top: their nodes and last actions, int64 of shape (n, 2).
     """
 
     state: State
@@ -142,11 +145,15 @@ class Work(NamedTuple):
     counts: NDArray[np.int32]
     path: NDArray[np.int64]
     info: NDArray[np.int64]
-    top: NDArray[np.float64]
+    peak: NDArray[np.float64]
+    top_values: NDArray[np.float32]
+    top: NDArray[np.int64]
 
 
-def new_work(state: State, net: Network, max_nodes: int = MAX_NODES) -> Work:
-    """Scratch space for searches of games like this one with networks like this one."""
+def new_work(state: State, net: Network, max_nodes: int = MAX_NODES, endings: int = 0) -> Work:
+    """Scratch space for searches of games like this one with networks like this one, which note so
+    many of the best endings.
+    """
     slots = num_slots(int(state[PLAYERS]), int(state[BOARDS]))
     hidden = net.b1.size
     return Work(
@@ -167,7 +174,9 @@ def new_work(state: State, net: Network, max_nodes: int = MAX_NODES) -> Work:
         counts=np.zeros(14, np.int32),
         path=np.zeros(512, np.int64),
         info=np.zeros(4, np.int64),
-        top=np.zeros(1, np.float64),
+        peak=np.zeros(1, np.float64),
+        top_values=np.zeros(endings, np.float32),
+        top=np.zeros((endings, 2), np.int64),
     )
 
 
@@ -409,6 +418,44 @@ def _keep(work, node, action, kind):
 
 
 @kernel
+def _note(work, value, node, action):
+    """Put an ending among the best ones if it is one of them."""
+    values = work.top_values
+    at = len(values) - 1
+    if at < 0 or value <= values[at]:
+        return
+    while at > 0 and values[at - 1] < value:
+        values[at] = values[at - 1]
+        work.top[at, 0] = work.top[at - 1, 0]
+        work.top[at, 1] = work.top[at - 1, 1]
+        at -= 1
+    values[at] = value
+    work.top[at, 0] = node
+    work.top[at, 1] = action
+
+
+@kernel
+def write_path(work, node, action, path):
+    """Write the actions that lead to a node of the search and the one after it.
+
+    Returns:
+        How many they are.
+    """
+    length = 1
+    before = node
+    while before > 0:
+        before = work.parents[before]
+        length += 1
+    path[length - 1] = action
+    at = length - 2
+    while node > 0:
+        path[at] = work.via[node]
+        node = work.parents[node]
+        at -= 1
+    return length
+
+
+@kernel
 def search(state, net, work, max_nodes, streams, stream, explore):
     """Find the ending with the highest value for the seat to move.
 
@@ -448,6 +495,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
     chosen = np.float32(0.0)
     top_logit = np.float32(-1.0e30)
     win = False
+    work.top_values[:] = -np.inf
     scratch = work.state
     ending = work.ending
     while node < nodes and not win:
@@ -518,6 +566,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                 value = upper_layers(net, work.acc, work.hidden)
                 endings += 1
                 top_logit = max(top_logit, value)
+                _note(work, value, node, (A_END if target == 0 else A_END2) + bit)
                 rank = _rank(value, endings, streams, stream, explore)
                 if rank > best:
                     best = rank
@@ -536,6 +585,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
             value = upper_layers(net, work.accs[node], work.hidden)
             endings += 1
             top_logit = max(top_logit, value)
+            _note(work, value, node, A_PASS)
             rank = _rank(value, endings, streams, stream, explore)
             if rank > best:
                 best = rank
@@ -562,6 +612,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                         # The game's last stock card: nothing is better.
                         win = True
                         endings += 1
+                        _note(work, np.float32(1.0e30), node, action)
                         best = 1.0e30
                         _copy(work.slots[node], ending)
                         _keep(work, node, action, FLIP)
@@ -602,6 +653,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                 value = upper_layers(net, work.acc, work.hidden)
                 endings += 1
                 top_logit = max(top_logit, value)
+                _note(work, value, node, action)
                 rank = _rank(value, endings, streams, stream, explore)
                 if rank > best:
                     best = rank
@@ -620,21 +672,12 @@ def search(state, net, work, max_nodes, streams, stream, explore):
         work.path[0] = nth_action(legal_words(state), 0)
         work.info[2] = TURN_OVER
         _copy(work.slots[0], work.best)
-        work.top[0] = sigmoid(upper_layers(net, work.accs[0], work.hidden))
-        return work.top[0], 1
-    node = work.info[2]
-    length = 1
-    while node > 0:
-        node = work.parents[node]
-        length += 1
-    work.info[2], node = work.path[0], work.info[2]
-    work.path[length - 1] = work.info[3]
-    at = length - 2
-    while node > 0:
-        work.path[at] = work.via[node]
-        node = work.parents[node]
-        at -= 1
-    work.top[0] = 1.0 if win else sigmoid(top_logit)
+        work.peak[0] = sigmoid(upper_layers(net, work.accs[0], work.hidden))
+        return work.peak[0], 1
+    kind = work.path[0]
+    length = write_path(work, work.info[2], work.info[3], work.path)
+    work.info[2] = kind
+    work.peak[0] = 1.0 if win else sigmoid(top_logit)
     if win:
         return 1.0, length
     return sigmoid(chosen), length
@@ -698,3 +741,48 @@ def fill_ending(state, action, work):
         if k == 0 and left:
             slots[at + B_CHAIN] = rows + _R_CHAIN + reach_row(scratch, player, board)
     return kind
+
+
+@kernel
+def best_endings(state, work, scratch, values, plans, lengths, slots):
+    """Write out the distinct endings that the last search noted, the best first.
+
+    Args:
+        state: the game that was searched.
+        work: its scratch space, made for so many endings.
+        scratch: another game's array, used up.
+        values: float64 (n,), filled with win probabilities; 1 for a win.
+        plans: int64 (n, len(work.path)), filled with the actions that lead to each.
+        lengths: int64 (n,), filled with how many actions.
+        slots: int32 (n, slots), filled.
+
+    Returns:
+        How many there are: one that different orders of plays reach counts once.
+    """
+    found = 0
+    for place in range(len(work.top_values)):
+        value = work.top_values[place]
+        if value == -np.inf or found == len(values):
+            break
+        action = work.top[place, 1]
+        length = write_path(work, work.top[place, 0], action, plans[found])
+        _copy(state, scratch)
+        for i in range(length - 1):
+            apply(scratch, plans[found, i])
+        fill_ending(scratch, action, work)
+        new = True
+        for other in range(found):
+            same = True
+            for i in range(len(work.ending)):
+                if slots[other, i] != work.ending[i]:
+                    same = False
+                    break
+            if same:
+                new = False
+                break
+        if new:
+            _copy(work.ending, slots[found])
+            values[found] = sigmoid(value)
+            lengths[found] = length
+            found += 1
+    return found
