@@ -259,7 +259,6 @@ def _outcome(plans, which, player, turns, policy, net, work, max_nodes):
             work,
             max_nodes,
             plans.noise,
-            plans.noise,
             plans.streams,
             0,
         )

@@ -91,7 +91,7 @@ def _of_board(kind: int, name: str, value: int, own: bool, share: float, turn: f
     if name == "near" and own and turn == 0.0:
         return _near(kind, value // 13)
     if name == "chain" and turn > 0.0:
-        return REACH[value] * turn * (OTHER_REACH if own else -OTHER_REACH)
+        return REACH[min(value // 13, 12)] * turn * (OTHER_REACH if own else -OTHER_REACH)
     if name == "pile" and own and turn == 0.0:
         return _pile(value // 14, value % 14)
     if name == "depth" and own and turn == 0.0:
