@@ -100,7 +100,7 @@ def calibration(agent: TurnAgent, rules: Rules, games: int) -> dict[str, Any]:
             mover = rules.side_of(game.player)
             for action in work.path[:length].tolist():
                 game.apply(action)
-            if value < 1.0 or not game.over:  # the play that wins is no estimate
+            if game.state[layout.REASON] != layout.STOCK_EMPTY:  # a win is no estimate
                 values.append(float(value))
                 movers.append(mover)
                 played.append(g)

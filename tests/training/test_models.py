@@ -75,17 +75,23 @@ def test_published_calibration(name: str) -> None:
 
 
 def test_calibration_counts_right() -> None:
-    """A network of zeros says one half always, and each side wins half of its own games."""
-    agent = make_agent("two-player?max_nodes=1")
+    """A network that plays as before but says 82.5% all but always: its Brier score and gap follow
+    from the share of its endings that were won.
+    """
+    agent = make_agent("two-player?max_nodes=64")
     value = agent.model.value
-    zero = value._replace(**{k: np.zeros_like(v) for k, v in value._asdict().items()})
-    agent.model = agent.model._replace(value=zero)
-    told = calibration(agent, Rules(stock_size=2, max_turns=60), 30)
-    assert told["brier"] == pytest.approx(0.25, abs=1e-6)
-    assert [b["value"] for b in told["bins"]] == [0.5]
-    low, high = told["bins"][0]["interval"]
-    assert low <= told["bins"][0]["won"] <= high
-    assert told["gap"] == pytest.approx(abs(0.5 - told["bins"][0]["won"]))
+    flat = value._replace(w3=value.w3 * 1e-3, b3=np.full(1, math.log(0.825 / 0.175), np.float32))
+    agent.model = agent.model._replace(value=flat)
+    told = calibration(agent, Rules(stock_size=3), 40)
+    (only,) = told["bins"]
+    assert only["value"] == pytest.approx(0.825, abs=0.002)
+    assert only["endings"] == told["endings"] > 500
+    assert 0.3 < only["won"] < 0.7
+    expected = only["won"] * 0.175**2 + (1 - only["won"]) * 0.825**2
+    assert told["brier"] == pytest.approx(expected, abs=0.003)
+    assert told["gap"] == pytest.approx(0.825 - only["won"], abs=0.002)
+    low, high = only["interval"]
+    assert low < only["won"] < high
 
 
 def test_the_report_writes_results_card_and_picture(

@@ -28,7 +28,7 @@ def test_plans_are_whole_legal_turns(sees: str) -> None:
     game = Game(SHORT, seed=5)
     plans, work = new_plans(game.state), new_work(game.state, net)
     through = 0
-    for turn in range(12):
+    for turn in range(100):
         if game.over:
             break
         before, player = game.state.copy(), game.player
