@@ -125,13 +125,13 @@ def test_a_setting_that_cannot_be_dealt_names_the_numbers() -> None:
 @pytest.mark.parametrize("players", range(2, 7))
 def test_forty_games_step_by_step(players: int, agent: str) -> None:
     for index in range(40):
-        compare_game(Rules(players=players), 1000 * players + index, agent, observe_every=20)
+        compare_game(Rules(players=players), 1000 * players + index, agent)
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_step_by_step(name: str) -> None:
     for seed, agent in enumerate(("random", "play-first", "simple", "greedy")):
-        compare_game(PRESETS[name], seed, agent, observe_every=20)
+        compare_game(PRESETS[name], seed, agent)
 
 
 @st.composite
@@ -154,7 +154,7 @@ def test_any_rules_and_any_choices(rules: Rules, seed: int, choices: list[int], 
         legal, made = game.legal_actions(), len(game.actions)
         return legal[choices[made] % len(legal)] if made < len(choices) else agent.act(game)
 
-    compare_game(rules, seed, choose, 200, observe_every=4)
+    compare_game(rules, seed, choose, 200)
 
 
 @pytest.mark.parametrize("zone", ["draw pile", "stock", "hand", "discards", "turns", "top"])
