@@ -11,6 +11,7 @@ Options follow a question mark: `turn:two-player?max_nodes=256`.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -26,6 +27,7 @@ from skipbo_env.agents import heuristics
 from skipbo_env.agents.models import Model, ModelError, find_model, list_models, load_model
 from skipbo_env.agents.network import FLIP, FLIP_REFILL, REFILL, TURN_OVER, evaluate_slots
 from skipbo_env.agents.turn import MAX_NODES, Work, fill_ending, new_work, search
+from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine import layout, moves
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
@@ -325,7 +327,9 @@ def make_agent(
         ModelError: the model's files are damaged.
     """
     if not isinstance(text, str) or not text:
-        raise AgentError(f"agent: needs a name, got {text!r:.40}")
+        raise AgentError(f"agent: needs a name, got {shown(text)}")
+    if not is_whole(seed) or seed < 0:
+        raise AgentError(f"seed: needs a whole number, 0 or more, got {shown(seed)}")
     if text.startswith("py:"):
         return _own_agent(text)
     base, _, query = text.partition("?")
@@ -343,9 +347,11 @@ def make_agent(
         raise AgentError(
             f"agent: no method {method!r:.40} in {text!r:.80}; the methods are {', '.join(METHODS)}"
         )
-    folder = find_model(name, models_dir)
-    if folder is None and (Path(name) / "config.json").is_file():
-        folder = Path(name)
+    folder = None
+    with contextlib.suppress(OSError):  # a name that is too long for a file
+        folder = find_model(name, models_dir)
+        if folder is None and (Path(name) / "config.json").is_file():
+            folder = Path(name)
     if folder is None:
         known = ", ".join((*heuristics.HEURISTICS, "best", *list_models(models_dir)))
         raise AgentError(
