@@ -23,6 +23,7 @@ import re
 from typing import Any, NamedTuple
 
 from skipbo_env.cards import CardError, card_text, parse_card
+from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine.layout import HEIGHT, PLAYER, STOCK_TOP, TOP, State, board_at
 from skipbo_env.engine.moves import (
     A_DISCARD,
@@ -110,8 +111,8 @@ def action_text(action: int) -> str:
     Raises:
         IllegalAction: no such id.
     """
-    if isinstance(action, bool) or not 0 <= int(action) < MAX_ACTIONS:
-        raise IllegalAction(f"action: {action!r} is no action id (0 to {MAX_ACTIONS - 1})")
+    if not is_whole(action) or not 0 <= action < MAX_ACTIONS:
+        raise IllegalAction(f"action: {shown(action)} is no action id (0 to {MAX_ACTIONS - 1})")
     return TEXTS[int(action)]
 
 
@@ -121,7 +122,9 @@ def parse_action(text: str) -> int:
     Raises:
         IllegalAction: the text names no action.
     """
-    plain = re.sub(r"\s+", " ", re.sub(r"\s*(=?>)\s*", r"\1", str(text).strip().lower()))
+    if not isinstance(text, str) or len(text) > 200:
+        raise IllegalAction(f"action: {shown(text)} is no action's text")
+    plain = re.sub(r"\s+", " ", re.sub(r"\s*(=?>)\s*", r"\1", text.strip().lower()))
     if match := _HAND_CARD.match(plain):
         try:
             card = card_text(parse_card(match[2]))
@@ -131,7 +134,7 @@ def parse_action(text: str) -> int:
     action = _IDS.get(plain)
     if action is None:
         raise IllegalAction(
-            f"action: {str(text)[:40]!r} is no action; write 'stock>2', 'hand 7>1', "
+            f"action: {shown(text)} is no action; write 'stock>2', 'hand 7>1', "
             "'discard1>4', 'hand S=>2' or 'pass'"
         )
     return action

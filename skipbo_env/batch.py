@@ -14,10 +14,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skipbo_env.agents.heuristics import choose
+from skipbo_env.engine.bits import prefetch
 from skipbo_env.engine.deal import deal
-from skipbo_env.engine.jit import kernel
-from skipbo_env.engine.layout import ACTIONS, PLAYER, PLAYERS, REASON, TURN_LIMIT, WINNER, new_state
-from skipbo_env.engine.moves import count_words, legal_words, nth_action, write_mask
+from skipbo_env.engine.jit import inlined, kernel
+from skipbo_env.engine.layout import (
+    ACTIONS,
+    AT_DISCARDS,
+    AT_DRAW,
+    BOARD,
+    BOARD_CELLS,
+    BOARDS,
+    DECK,
+    DEPTH,
+    DRAW_LO,
+    HAND_CELLS,
+    HEADER,
+    PLAYER,
+    PLAYERS,
+    REASON,
+    TURN_LIMIT,
+    WINNER,
+    new_state,
+)
+from skipbo_env.engine.moves import (
+    A_END,
+    count_words,
+    legal_words,
+    nth_action,
+    own_board,
+    write_mask,
+)
 from skipbo_env.engine.observe import observation_size, observe_cards, observe_features
 from skipbo_env.engine.rewards import act
 from skipbo_env.engine.rng import mix64, stream_below, stream_u64
@@ -28,7 +54,10 @@ DEALS = np.uint64(0xD1B54A32D192ED03)
 _BOTS = np.uint64(0xABC98388FB8FAC03)
 _SAMPLES = np.uint64(0x8CB92BA72F3D8DD7)
 EXTERNAL = -1
-ACT, FOLLOW, SHOW = range(3)
+ACT, FOLLOW, SHOW, TRY = range(4)
+# For `step`: cells in a line of the CPU's cache, and rows from asking for a line to its use.
+_LINE = 16
+_AHEAD, _NEAR = 6, 2
 
 
 class Table(NamedTuple):
@@ -258,14 +287,34 @@ def deal_rows(table, options, seeds, seeded, chosen, start, stop):
 @kernel
 def find_illegal(table, actions):
     """The first row whose game goes on and whose action is not legal, or -1."""
+    known = table.states[0, ACTIONS]
     for i in range(len(actions)):
         action = actions[i]
-        legal = 0 <= action < table.states[i, ACTIONS]
+        legal = 0 <= action < known
         if legal:
             legal = (table.words[i, action >> 6] >> np.uint64(action & 63)) & np.uint64(1) != 0
         if not legal and table.states[i, REASON] == 0:
             return i
     return -1
+
+
+@inlined
+def _fetch_table(state, boards, players):
+    """Have the CPU bring the header and the hands of a game, which every step reads."""
+    for cell in range(0, BOARD + BOARD_CELLS * boards, _LINE):
+        prefetch(state, cell)
+    for cell in range(HEADER, HEADER + HAND_CELLS * players + _LINE - 1, _LINE):
+        prefetch(state, cell)
+
+
+@inlined
+def _fetch_cards(state, action):
+    """Have the CPU bring the next card to draw and the top of the discard pile of the action."""
+    prefetch(state, state[AT_DRAW] + state[DRAW_LO])
+    board = own_board(state, state[PLAYER])
+    d = (action if action >= A_END else action >> 2) & 3
+    pile = 4 * ((board - BOARD) // BOARD_CELLS) + d
+    prefetch(state, state[AT_DISCARDS] + pile * state[DECK] + state[board + DEPTH + d])
 
 
 @kernel
@@ -278,12 +327,28 @@ def step(table, options, out, mode, actions, start, stop):
         out: what is to be seen and what was paid.
         mode: ACT for the learner's actions (a row whose game is over ignores its own and deals its
             next game), FOLLOW for an external agent's, whose pay is added to that of the step
-            before, SHOW for none.
-        actions: int64 (rows,); `find_illegal` has found none.
+            before, SHOW for none; TRY is ACT after a look at the actions of all rows.
+        actions: int64 (rows,); `find_illegal` has found none, but for TRY.
         start: first row of this call.
         stop: row after its last.
+
+    Returns:
+        What `find_illegal` has found, where nothing is done; else -1.
     """
+    if mode == TRY:
+        row = find_illegal(table, actions)
+        if row >= 0:
+            return row
+        mode = ACT
+    boards = table.states[start, BOARDS]
+    players = table.states[start, PLAYERS]
     for i in range(start, stop):
+        # A table of games is larger than the CPU's nearest cache, and to wait for its lines is most
+        # of a step: ask for them some rows ahead.
+        if i + _AHEAD < stop:
+            _fetch_table(table.states[i + _AHEAD], boards, players)
+        if i + _NEAR < stop:
+            _fetch_cards(table.states[i + _NEAR], actions[i + _NEAR])
         state = table.states[i]
         if mode != FOLLOW:
             out.rewards[i] = 0.0
@@ -302,6 +367,7 @@ def step(table, options, out, mode, actions, start, stop):
             if mode == ACT:
                 out.rewards[i] = row[seat]
         _settle(table, options, out, i)
+    return -1
 
 
 @kernel

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from skipbo_env.checks import shown
+
 RANKS = 12
 WILD = 13
 CARD_KINDS = 13
@@ -52,8 +54,7 @@ def parse_card(value: object) -> int:
         card = _NAMES.get(value.strip().lower())
         if card is not None:
             return card
-    shown = repr(value)
-    raise CardError(f"{shown[:40]} is no card: use '1' to '12' or 'S'")
+    raise CardError(f"{shown(value)} is no card: use '1' to '12' or 'S'")
 
 
 def card_text(card: int, *, playing: bool = False) -> str:
@@ -91,7 +92,7 @@ def to_playing_deck(copies: int = 12, wilds: int = 18) -> dict[str, int]:
 def _within(name: str, value: object, low: int, high: int) -> int:
     """A whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise CardError(f"{name}: needs a whole number, got {value!r:.40}")
+        raise CardError(f"{name}: needs a whole number, got {shown(value)}")
     if not low <= value <= high:
         raise CardError(f"{name}: must be {low} to {high}, got {min(max(value, -1), 10**9)}")
     return value

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -15,9 +18,10 @@ from numpy.typing import NDArray
 from skipbo_env.actions import MAX_ACTIONS, IllegalAction
 from skipbo_env.agents.heuristics import HEURISTICS
 from skipbo_env.batch import EXTERNAL
+from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine.layout import PLAYER, TURNS, State
 from skipbo_env.engine.moves import is_legal
-from skipbo_env.engine.observe import observation_size, observe_cards, observe_features
+from skipbo_env.engine.observe import observation_size, observe
 from skipbo_env.engine.rewards import REWARDS
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
@@ -33,7 +37,7 @@ def choice(name: str, value: Any, known: Sequence[str]) -> str:
         ValueError: it is not; the message lists them.
     """
     if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name}: {value!r:.40} is none of {', '.join(known)}")
+        raise ValueError(f"{name}: {shown(value)} is none of {', '.join(known)}")
     return value
 
 
@@ -45,10 +49,10 @@ def check_seat(seat: int | None, rules: Rules) -> int:
     """
     if seat is None:
         return -1
-    if isinstance(seat, (bool, np.bool_)) or not isinstance(seat, (int, np.integer)):
-        raise ValueError(f"seat: needs a seat or None for a random one, got {seat!r:.40}")
+    if not is_whole(seat):
+        raise ValueError(f"seat: needs a seat or None for a random one, got {shown(seat)}")
     if not 0 <= seat < rules.players:
-        raise ValueError(f"seat: must be 0 to {rules.players - 1}, got {seat}")
+        raise ValueError(f"seat: must be 0 to {rules.players - 1}, got {shown(seat)}")
     if rules.first_player != "random":
         wait = (int(seat) - int(rules.first_player)) % rules.players
         if rules.max_turns <= wait:
@@ -56,11 +60,6 @@ def check_seat(seat: int | None, rules: Rules) -> int:
                 f"seat: seat {seat} never acts, the game ends after {rules.max_turns} turns"
             )
     return int(seat)
-
-
-def first_player_code(rules: Rules) -> int:
-    """The first player as the kernels take it: a seat, or -1 for a random one."""
-    return -1 if rules.first_player == "random" else int(rules.first_player)
 
 
 def reward_code(reward: str) -> int:
@@ -80,16 +79,35 @@ def seed_int(seed: Any) -> int:
     """
     try:
         number = operator.index(seed)
-    except TypeError:
-        raise ValueError(f"seed: needs a whole number or None, got {seed!r:.40}") from None
+    except Exception:  # somebody's own class may raise anything
+        raise ValueError(f"seed: needs a whole number or None, got {shown(seed)}") from None
     if number < 0:
-        raise ValueError(f"seed: must be 0 or more, got {number}")
+        raise ValueError(f"seed: must be 0 or more, got {shown(number)}")
     return number & _MASK
 
 
-def fresh_seed() -> int:
-    """64 bits from the operating system."""
-    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+def count_int(name: str, value: Any) -> int:
+    """A number of rows or threads as an int.
+
+    Raises:
+        ValueError: not a whole number of 1 or more.
+    """
+    if not is_whole(value) or value < 1:
+        raise ValueError(f"{name}: must be a whole number, 1 or more, got {shown(value)}")
+    return int(value)
+
+
+def weight_float(value: Any) -> float:
+    """What a whole stock pays, as a float.
+
+    Raises:
+        ValueError: not a finite number.
+    """
+    if not isinstance(value, bool) and isinstance(value, Real):
+        with contextlib.suppress(OverflowError):
+            if math.isfinite(weight := float(value)):
+                return weight
+    raise ValueError(f"shaped_weight: needs a finite number, got {shown(value)}")
 
 
 def observation_box(rules: Rules, observation: str) -> spaces.Box:
@@ -110,18 +128,6 @@ def dict_space(rules: Rules, observation: str) -> spaces.Dict:
     return spaces.Dict({"observation": observation_box(rules, observation), "action_mask": mask})
 
 
-def observe(state: State, rules: Rules, seat: int, observation: str) -> NDArray[Any]:
-    """A fresh observation of a seat."""
-    out: NDArray[Any]
-    if observation == "cards":
-        out = np.empty(observation_size(rules, "cards"), dtype=np.int8)
-        observe_cards(state, seat, out)
-    else:
-        out = np.empty(observation_size(rules, "features"), dtype=np.float32)
-        observe_features(state, seat, np.empty(14, dtype=np.int32), out)
-    return out
-
-
 def action_int(action: Any) -> int:
     """An action id as an int.
 
@@ -132,14 +138,9 @@ def action_int(action: Any) -> int:
         return action
     if isinstance(action, np.ndarray) and action.ndim == 0:
         action = action[()]
-    if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
-        raise IllegalAction(f"action: needs an action id, got {action!r:.40}")
+    if not is_whole(action):
+        raise IllegalAction(f"action: needs an action id, got {shown(action)}")
     return int(action)
-
-
-def shown(action: int) -> str:
-    """An action id for a message; Python gives numbers of thousands of digits no text."""
-    return str(action) if abs(action) < 1 << 64 else "a huge number"
 
 
 def kernel_action(action: int) -> int:
@@ -230,7 +231,7 @@ def _player_of(opponent: Any) -> _Player:
     if callable(opponent):
         return _Player(None, opponent)
     raise ValueError(
-        f"opponents: {opponent!r:.40} cannot play: give an agent's name, an object with act(), "
+        f"opponents: {shown(opponent)} cannot play: give an agent's name, an object with act(), "
         "or a callable"
     )
 
@@ -256,8 +257,3 @@ def draw(state: State, rules: Rules, seat: int, mode: str) -> Any:
         return render.ansi(state, rules, seat, color=False)
     print(render.ansi(state, rules, seat, color=sys.stdout.isatty()), flush=True)
     return None
-
-
-def rules_of(rules: Rules | str | Mapping[str, Any], players: int | None) -> Rules:
-    """`Rules.of`, for any integer type of players."""
-    return Rules.of(rules, int(players) if isinstance(players, np.integer) else players)

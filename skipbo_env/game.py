@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from skipbo_env import actions, position, record, state_check
 from skipbo_env.actions import IllegalAction
+from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine import layout, moves, observe
 from skipbo_env.engine.deal import deal, deal_cards
 from skipbo_env.engine.layout import State
@@ -34,8 +35,8 @@ def seed_to_u64(seed: int | None) -> int:
     """
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 1 << 64:
-        raise ValueError(f"seed: needs a whole number from 0 to 2**64 - 1, got {seed!r:.40}")
+    if not is_whole(seed) or not 0 <= seed < 1 << 64:
+        raise ValueError(f"seed: needs a whole number from 0 to 2**64 - 1, got {shown(seed)}")
     return int(seed)
 
 
@@ -84,7 +85,7 @@ class Game:
     @classmethod
     def from_deal(
         cls,
-        rules: Rules,
+        rules: Rules | str | Mapping[str, Any],
         stocks: Sequence[Sequence[int]],
         draw: Sequence[int],
         first_player: int,
@@ -93,7 +94,7 @@ class Game:
         """A game from known cards.
 
         Args:
-            rules: what is played.
+            rules: a `Rules`, a preset's name or a mapping of settings.
             stocks: each board's stock from bottom to top.
             draw: the draw pile in the order in which it will be drawn.
             first_player: the seat that begins.
@@ -103,6 +104,7 @@ class Game:
             ValueError: the cards are not the deck, a stock has the wrong size, or there is no such
                 seat.
         """
+        rules = Rules.of(rules)
         record.check_deal(rules, stocks, draw, first_player)
         cards = np.array([*(card for stock in stocks for card in stock), *draw], dtype=np.int32)
         state = layout.new_state(rules)
@@ -165,14 +167,15 @@ class Game:
         Raises:
             IllegalAction: not an integer, not in the table, or not legal now; the message says why.
         """
-        if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
-            raise IllegalAction(f"action: needs an action id, got {action!r:.40}")
+        if not is_whole(action):
+            raise IllegalAction(f"action: needs an action id, got {shown(action)}")
         action = int(action)
         if self.over:
             raise IllegalAction("action: the game is over")
         if not 0 <= action < self.rules.num_actions:
-            shown = action if abs(action) < 1 << 64 else "a huge number"  # may have no text
-            raise IllegalAction(f"action: {shown} is outside 0 to {self.rules.num_actions - 1}")
+            raise IllegalAction(
+                f"action: {shown(action)} is outside 0 to {self.rules.num_actions - 1}"
+            )
         if not moves.is_legal(self.state, action):
             raise IllegalAction(
                 f"action: {actions.action_text(action)!r} ({action}) is not legal for player "
@@ -227,26 +230,14 @@ class Game:
             ValueError: no such seat or kind.
         """
         if not isinstance(kind, str) or kind not in ("features", "cards"):
-            raise ValueError(f"kind: needs 'features' or 'cards', got {kind!r:.40}")
+            raise ValueError(f"kind: needs 'features' or 'cards', got {shown(kind)}")
         seat = self.player if player is None else self._seat(player)
-        size = observe.observation_size(self.rules, kind)
-        out: NDArray[Any]
-        if kind == "cards":
-            out = np.zeros(size, dtype=np.int8)
-            observe.observe_cards(self.state, seat, out)
-        else:
-            out = np.zeros(size, dtype=np.float32)
-            observe.observe_features(self.state, seat, np.zeros(14, dtype=np.int32), out)
-        return out
+        return observe.observe(self.state, self.rules, seat, kind)
 
     def _seat(self, player: int) -> int:
-        if (
-            isinstance(player, bool)
-            or not isinstance(player, (int, np.integer))
-            or not 0 <= player < self.rules.players
-        ):
+        if not is_whole(player) or not 0 <= player < self.rules.players:
             raise ValueError(
-                f"player: needs a seat of 0 to {self.rules.players - 1}, got {player!r:.40}"
+                f"player: needs a seat of 0 to {self.rules.players - 1}, got {shown(player)}"
             )
         return int(player)
 
@@ -299,7 +290,7 @@ class Game:
         """The game as a record (docs/formats.md): deal, events, and the end if it is over.
 
         Raises:
-            ValueError: the game did not start from a deal.
+            ValueError: the game did not start from a deal, or the agents are not a name a seat.
         """
         if self.start is None:
             raise ValueError("a game that starts from a position has no record")
@@ -309,12 +300,15 @@ class Game:
             self.actions,
             self.scripts,
             seed=self.seed,
-            agents=self.agents if agents is None else agents,
+            agents=self.agents if agents is None else _agents_of(agents, self.rules),
         )
 
     @classmethod
     def from_record(cls, data: Mapping[str, Any], ply: int | None = None) -> Game:
         """The game that a record tells, up to `ply` choices (default: all).
+
+        Where the record's seed deals its cards, the random generator stands where it stood in the
+        game recorded, and later reshuffles are the same; else it starts from the seed, or from 0.
 
         Raises:
             RecordError: (a ValueError) an event that cannot follow from the deal and the events
@@ -369,7 +363,13 @@ class Game:
         ]
         if missing:
             raise ValueError(f"{missing[0]}: is missing")
-        if data["format"] != "skipbo-game" or data["version"] != 1:
+        kind, version = data["format"], data["version"]
+        if (
+            type(kind) is not str
+            or kind != "skipbo-game"
+            or type(version) is not int
+            or version != 1
+        ):
             raise ValueError("format: only 'skipbo-game' of version 1 is readable")
         rules = Rules.from_dict(data["rules"])
         seed = None if data["seed"] is None else seed_to_u64(data["seed"])
@@ -402,8 +402,8 @@ def _script(cards: Any) -> list[int]:
     if isinstance(cards, (str, bytes, Mapping)) or not isinstance(cards, Sequence):
         raise ValueError(f"reshuffle: needs a list of cards, got {type(cards).__name__}")
     for card in cards:
-        if isinstance(card, (bool, np.bool_)) or not isinstance(card, (int, np.integer)):
-            raise ValueError(f"reshuffle: {card!r:.40} is no card (1 to {layout.WILD})")
+        if not is_whole(card):
+            raise ValueError(f"reshuffle: {shown(card)} is no card (1 to {layout.WILD})")
         if not 1 <= card <= layout.WILD:
             raise ValueError(f"reshuffle: there are cards outside 1 to {layout.WILD}")
     return [int(card) for card in cards]
@@ -427,7 +427,7 @@ def _scripts_of(data: Any, plies: int) -> dict[int, list[int]]:
         text = key if isinstance(key, str) else ""
         ply = int(text) if len(text) < 12 and text.isascii() and text.isdecimal() else -1
         if not 0 <= ply < plies:
-            raise ValueError(f"scripts: {key!r:.40} is no ply of 0 to {plies - 1}")
+            raise ValueError(f"scripts: {shown(key)} is no ply of 0 to {plies - 1}")
         scripts[ply] = _script(cards)
     return scripts
 

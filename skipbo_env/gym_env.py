@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from skipbo_env import batch, env_parts
 from skipbo_env.actions import IllegalAction, action_text
-from skipbo_env.engine.layout import PLAYER, REASON
+from skipbo_env.checks import shown
+from skipbo_env.engine.layout import PLAYER, REASON, first_player_code
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 
@@ -94,11 +95,11 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
         illegal: str = "end",
         render_mode: str | None = None,
     ) -> None:
-        self.rules = env_parts.rules_of(rules, players)
+        self.rules = Rules.of(rules, players)
         self.observation = env_parts.choice("observation", observation, env_parts.OBSERVATIONS)
         self.reward = reward
         self._reward = env_parts.reward_code(reward)
-        self.shaped_weight = float(shaped_weight)
+        self.shaped_weight = env_parts.weight_float(shaped_weight)
         self.illegal = env_parts.choice("illegal", illegal, ("end", "raise"))
         if render_mode is not None:
             env_parts.choice("render_mode", render_mode, self.metadata["render_modes"])
@@ -130,10 +131,12 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
                 reset.
             options: nothing is read from it.
         """
+        if seed is not None:
+            seed = env_parts.seed_int(seed)
         super().reset(seed=seed)
         if seed is None and not self._dealt:
             seed = int(self.np_random.integers(1 << 63))
-        seeds = np.array([0 if seed is None else env_parts.seed_int(seed)], dtype=np.uint64)
+        seeds = np.array([seed or 0], dtype=np.uint64)
         seeded = np.array([seed is not None])
         batch.deal_rows(
             self._table, self._options(), seeds, seeded, np.ones(1, dtype=np.bool_), 0, 1
@@ -158,7 +161,7 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
         if batch.find_illegal(self._table, self._actions) >= 0:
             if self.illegal == "raise":
                 text = f" ({action_text(action)})" if 0 <= action < self.rules.num_actions else ""
-                raise IllegalAction(f"action: {env_parts.shown(action)}{text} is not legal")
+                raise IllegalAction(f"action: {shown(action)}{text} is not legal")
             self._ended = True
             self._out.masks[:] = 1
             rewards = np.zeros(self.rules.players)
@@ -206,7 +209,7 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
 
     def _options(self) -> batch.Options:
         return batch.Options(
-            first_player=env_parts.first_player_code(self.rules),
+            first_player=first_player_code(self.rules),
             seat=self._seat,
             alone=True,
             reward=self._reward,

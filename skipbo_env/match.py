@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skipbo_env.checks import is_whole, shown
 from skipbo_env.game import Game, seed_to_u64
 from skipbo_env.rules import MAX_STOCK, MAX_TURNS_LIMIT, Rules
 
@@ -107,6 +108,8 @@ class Match:
         Raises:
             ValueError: the game is not over, other sides play it, or the match is over.
         """
+        if not isinstance(game, Game):
+            raise ValueError(f"game: needs a Game, got {shown(game)}")
         result = game.result
         if result is None:
             raise ValueError("game: it is not over")
@@ -226,7 +229,7 @@ class Scorekeeper:
                 raise EntryError(("left",), "needs the cards left with each side")
             return None
         if isinstance(left, (str, bytes)) or not isinstance(left, Sequence):
-            raise EntryError(("left",), f"needs a list of numbers, got {left!r:.40}")
+            raise EntryError(("left",), f"needs a list of numbers, got {shown(left)}")
         if len(left) != self.sides:
             raise EntryError(("left",), f"needs {self.sides} numbers, one a side, got {len(left)}")
         counts = [_whole(("left", side), count, 0, self._most) for side, count in enumerate(left)]
@@ -291,8 +294,8 @@ def _winner(scores: Sequence[int], target: int) -> int | None:
 
 
 def _whole(path: tuple[str | int, ...], value: Any, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise EntryError(path, f"needs a whole number, got {value!r:.40}")
+    if not is_whole(value):
+        raise EntryError(path, f"needs a whole number, got {shown(value)}")
     if not low <= value <= high:
-        raise EntryError(path, f"must be {low} to {high}, got {value!r:.40}")
+        raise EntryError(path, f"must be {low} to {high}, got {shown(value)}")
     return int(value)

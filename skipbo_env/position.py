@@ -44,6 +44,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from skipbo_env.cards import RANKS, WILD, CardError, card_text, parse_card
+from skipbo_env.checks import shown
 from skipbo_env.engine import layout
 from skipbo_env.engine.hidden import deal_hidden
 from skipbo_env.engine.layout import State
@@ -350,17 +351,9 @@ def _fail(pointer: str, message: str) -> NoReturn:
     raise PositionError(pointer, message)
 
 
-def _shown(value: Any) -> str:
-    """A value for a message, cut short; an integer of thousands of digits has no text."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**40:
-        return "a huge number"
-    text = repr(value) if isinstance(value, (str, int, float, type(None))) else type(value).__name__
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
 def _below(pointer: str, key: object) -> str:
     """The pointer to a member: `~` and `/` are escaped as RFC 6901 wants."""
-    text = key if isinstance(key, str) else _shown(key)
+    text = key if isinstance(key, str) else shown(key)
     return f"{pointer}/{text[:60].replace('~', '~0').replace('/', '~1')}"
 
 
@@ -371,15 +364,15 @@ def _whole(value: Any, pointer: str, low: int, high: int) -> int:
     if isinstance(value, np.integer):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        _fail(pointer, f"needs a whole number, got {_shown(value)}")
+        _fail(pointer, f"needs a whole number, got {shown(value)}")
     if not low <= value <= high:
-        _fail(pointer, f"must be {low} to {high}, got {_shown(value)}")
+        _fail(pointer, f"must be {low} to {high}, got {shown(value)}")
     return value
 
 
 def _list(value: Any, pointer: str, length: int | None = None, what: str = "entries") -> list[Any]:
     if not isinstance(value, (list, tuple)):
-        _fail(pointer, f"needs a list, got {_shown(value)}")
+        _fail(pointer, f"needs a list, got {shown(value)}")
     if length is not None and len(value) != length:
         _fail(pointer, f"needs {length} {what}, got {len(value)}")
     return list(value)
@@ -387,7 +380,7 @@ def _list(value: Any, pointer: str, length: int | None = None, what: str = "entr
 
 def _object(value: Any, pointer: str, known: Sequence[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        _fail(pointer, f"needs an object, got {_shown(value)}")
+        _fail(pointer, f"needs an object, got {shown(value)}")
     for name in value:
         if name not in known:
             _fail(_below(pointer, name), f"is no field here; the fields are {', '.join(known)}")
@@ -398,7 +391,7 @@ def _card(value: Any, pointer: str) -> int:
     if isinstance(value, (float, np.integer)) and float(value).is_integer():
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and not 1 <= value <= RANKS:
-        _fail(pointer, f"{_shown(value)} is no card: ranks are 1 to 12, a wild is 'S'")
+        _fail(pointer, f"{shown(value)} is no card: ranks are 1 to 12, a wild is 'S'")
     try:
         return parse_card(value)
     except CardError as error:
@@ -487,7 +480,7 @@ class _Reader:
             elif isinstance(given, str):
                 if given not in PRESETS:
                     _fail(
-                        "/rules", f"no preset {_shown(given)}; the presets are {', '.join(PRESETS)}"
+                        "/rules", f"no preset {shown(given)}; the presets are {', '.join(PRESETS)}"
                     )
                 rules = PRESETS[given]
                 if not rules.teams:
@@ -501,7 +494,7 @@ class _Reader:
                 )
             else:
                 _fail(
-                    "/rules", f"needs a preset's name or an object of settings, got {_shown(given)}"
+                    "/rules", f"needs a preset's name or an object of settings, got {shown(given)}"
                 )
         except RulesError as error:
             named = isinstance(given, Mapping) and error.field in given
@@ -657,7 +650,7 @@ class _Reader:
         if value is None:
             return None
         if not isinstance(value, Mapping):
-            _fail(_below("", name), f"needs an object of counts by card, got {_shown(value)}")
+            _fail(_below("", name), f"needs an object of counts by card, got {shown(value)}")
         counts = [0] * (WILD + 1)
         for key, count in value.items():
             where = _below(_below("", name), key)

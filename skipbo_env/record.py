@@ -22,7 +22,9 @@ import numpy as np
 
 from skipbo_env.actions import MOVES, acting_board, move_json
 from skipbo_env.cards import RANKS, WILD, card_text
+from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine import layout, moves
+from skipbo_env.engine.deal import deal as deal_seed
 from skipbo_env.engine.deal import deal_cards
 from skipbo_env.engine.layout import State
 from skipbo_env.rules import Rules, RulesError
@@ -85,7 +87,8 @@ class Replay(NamedTuple):
         start: the array after the deal and the first draw.
         state: the array after `actions`.
         actions: the action ids of the choices made so far.
-        scripts: the order of each reshuffle, next card first, by the index of its action.
+        scripts: the order of each reshuffle that is not the seed's own, next card first, by the
+            index of its action.
         agents: who played, by seat, or None.
     """
 
@@ -267,26 +270,34 @@ def check_deal(
         RecordError: (a ValueError) stocks of a wrong number or size, cards that are not the deck,
             or no such seat.
     """
-    if not _is_whole(first_player) or not 0 <= first_player < rules.players:
+    if not is_whole(first_player) or not 0 <= first_player < rules.players:
         raise RecordError(
-            f"needs a seat of 0 to {rules.players - 1}, got {_shown(first_player)}",
+            f"needs a seat of 0 to {rules.players - 1}, got {shown(first_player)}",
             path=("first_player",),
         )
+    if not _is_cards(stocks):
+        raise RecordError(f"needs a list of stocks, got {shown(stocks)}", path=("deal", "stocks"))
     if len(stocks) != rules.boards:
         raise RecordError(
             f"{len(stocks)} stocks where these rules have {rules.boards}", path=("deal", "stocks")
         )
     for board, stock in enumerate(stocks):
+        if not _is_cards(stock):
+            raise RecordError(
+                f"needs a list of cards, got {shown(stock)}", path=("deal", "stocks", board)
+            )
         if len(stock) != rules.stocks:
             raise RecordError(
                 f"stock {board} has {len(stock)} cards instead of {rules.stocks}",
                 path=("deal", "stocks", board),
             )
+    if not _is_cards(draw):
+        raise RecordError(f"needs a list of cards, got {shown(draw)}", path=("deal", "draw"))
     dealt: Counter[int] = Counter()
     for cards in (*stocks, draw):
         for card in cards:
-            if not _is_whole(card) or not 1 <= card <= WILD:
-                raise RecordError(f"{_shown(card)} is no card (1 to {WILD})", path=("deal",))
+            if not is_whole(card) or not 1 <= card <= WILD:
+                raise RecordError(f"{shown(card)} is no card (1 to {WILD})", path=("deal",))
             dealt[int(card)] += 1
     for card in range(1, WILD + 1):
         right = rules.wilds if card == WILD else rules.copies
@@ -316,7 +327,8 @@ def replay(data: Mapping[str, Any], ply: int | None = None, *, finished: bool = 
     state, before = start.copy(), start.copy()
     actions: list[int] = []
     scripts: dict[int, list[int]] = {}
-    wanted = start.copy() if ply == 0 else None
+    stop = int(ply) if is_whole(ply) else -1
+    wanted = start.copy() if stop == 0 else None
     at = _follow(events, 0, first_events(start))
     while at < len(events):
         if state[layout.REASON]:
@@ -324,23 +336,24 @@ def replay(data: Mapping[str, Any], ply: int | None = None, *, finished: bool = 
         action = _action_of(state, rules, events[at], at)
         script = _next_reshuffle(events, at + 1)
         np.copyto(before, state)
-        moves.apply_scripted(state, action, script)
+        if not _shuffles_alike(state, action, script):
+            moves.apply_scripted(state, action, script)
+            if state[layout.RESHUFFLES] != before[layout.RESHUFFLES]:
+                scripts[len(actions)] = [int(card) for card in script]
         at = _follow(events, at, step_events(rules, before, state, action))
-        if state[layout.RESHUFFLES] != before[layout.RESHUFFLES]:
-            scripts[len(actions)] = [int(card) for card in script]
         actions.append(action)
-        if len(actions) == ply:
+        if len(actions) == stop:
             wanted = state.copy()
     if finished and not state[layout.REASON]:
         raise RecordError("no end event, and the game is not over", path=("events",))
     if ply is None:
         return Replay(rules, seed, start, state, actions, scripts, agents)
-    if wanted is None or not _is_whole(ply):
+    if wanted is None:
         raise RecordError(
-            f"needs a whole number from 0 to {len(actions)}, got {_shown(ply)}", path=("ply",)
+            f"needs a whole number from 0 to {len(actions)}, got {shown(ply)}", path=("ply",)
         )
-    del actions[ply:]
-    scripts = {index: cards for index, cards in scripts.items() if index < ply}
+    del actions[stop:]
+    scripts = {index: cards for index, cards in scripts.items() if index < stop}
     return Replay(rules, seed, start, wanted, actions, scripts, agents)
 
 
@@ -358,12 +371,12 @@ def _opening(
 ) -> tuple[Rules, int | None, list[str] | None, list[Any], State]:
     """What a record opens with, checked: rules, seed, agents, raw events, array after the deal."""
     if not isinstance(data, Mapping):
-        raise RecordError(f"needs an object, got {_shown(data)}")
-    if data.get("format") != FORMAT:
-        raise RecordError(f"needs {FORMAT!r}, got {_shown(data.get('format'))}", path=("format",))
+        raise RecordError(f"needs an object, got {shown(data)}")
+    if not _same(FORMAT, data.get("format")):
+        raise RecordError(f"needs {FORMAT!r}, got {shown(data.get('format'))}", path=("format",))
     if not _same(VERSION, data.get("version")):
         raise RecordError(
-            f"only version {VERSION} is readable, got {_shown(data.get('version'))}",
+            f"only version {VERSION} is readable, got {shown(data.get('version'))}",
             path=("version",),
         )
     for key in ("rules", "first_player", "deal", "events"):
@@ -371,19 +384,19 @@ def _opening(
             raise RecordError("is missing", path=(key,))
     rules = _rules_of(data["rules"])
     seed, agents = data.get("seed"), data.get("agents")
-    if seed is not None and (not _is_whole(seed) or not 0 <= seed < 1 << 64):
+    if seed is not None and (not is_whole(seed) or not 0 <= seed < 1 << 64):
         raise RecordError(
-            f"needs a whole number from 0 to 2**64 - 1 or null, got {_shown(seed)}", path=("seed",)
+            f"needs a whole number from 0 to 2**64 - 1 or null, got {shown(seed)}", path=("seed",)
         )
     if agents is not None:
         if not _is_list(agents) or not all(isinstance(agent, str) for agent in agents):
-            raise RecordError(f"needs a list of names, got {_shown(agents)}", path=("agents",))
+            raise RecordError(f"needs a list of names, got {shown(agents)}", path=("agents",))
         if len(agents) != rules.players:
             raise RecordError(f"{len(agents)} names for {rules.players} players", path=("agents",))
         agents = list(agents)
     deal = data["deal"]
     if not isinstance(deal, Mapping):
-        raise RecordError(f"needs an object, got {_shown(deal)}", path=("deal",))
+        raise RecordError(f"needs an object, got {shown(deal)}", path=("deal",))
     if not _is_list(deal.get("stocks")):
         raise RecordError("needs a list of stocks, one a board", path=("deal", "stocks"))
     stocks = [
@@ -393,10 +406,15 @@ def _opening(
     check_deal(rules, stocks, draw, data["first_player"])
     events = data["events"]
     if not _is_list(events):
-        raise RecordError(f"needs a list, got {_shown(events)}", path=("events",))
+        raise RecordError(f"needs a list, got {shown(events)}", path=("events",))
     start = layout.new_state(rules, two_ended=any(map(_is_far_draw, events)))
     cards = np.array([*(card for stock in stocks for card in stock), *draw], dtype=np.int32)
     deal_cards(start, cards, int(data["first_player"]), np.uint64(seed or 0))
+    if seed is not None:
+        dealt = layout.new_state(rules, two_ended=bool(start[layout.TWO_ENDED]))
+        deal_seed(dealt, np.uint64(seed), int(data["first_player"]))
+        if deal_of(dealt) == deal_of(start):  # then the generator stands where this deal left it
+            start = dealt
     return rules, seed, agents, list(events), start
 
 
@@ -411,11 +429,11 @@ def _rules_of(data: Any) -> Rules:
 
 def _cards_of(data: Any, path: tuple[str | int, ...]) -> list[int]:
     if not _is_list(data):
-        raise RecordError(f"needs a list of cards, got {_shown(data)}", path=path)
+        raise RecordError(f"needs a list of cards, got {shown(data)}", path=path)
     for place, text in enumerate(data):
         if not isinstance(text, str) or text not in _CARDS:
             raise RecordError(
-                f"{_shown(text)} is no card of a record ('1' to '12' or 'S')", path=(*path, place)
+                f"{shown(text)} is no card of a record ('1' to '12' or 'S')", path=(*path, place)
             )
     return [_CARDS[text] for text in data]
 
@@ -439,13 +457,32 @@ def _next_reshuffle(events: list[Any], at: int) -> Any:
     return _NO_SCRIPT
 
 
+def _shuffles_alike(state: State, action: int, script: Any) -> bool:
+    """Do the action if the game's own generator makes the reshuffle that the record tells.
+
+    So the generator goes on as it did in the game recorded. Where it does not make it (the seed is
+    unknown, or somebody gave the order), nothing is done.
+    """
+    if not len(script):
+        return False
+    trial = state.copy()
+    moves.apply(trial, action)
+    at = int(trial[layout.AT_DRAW])
+    alike = trial[layout.RESHUFFLES] != state[layout.RESHUFFLES] and np.array_equal(
+        trial[at : at + len(script)], script
+    )
+    if alike:
+        np.copyto(state, trial)
+    return bool(alike)
+
+
 def _action_of(state: State, rules: Rules, event: Any, at: int) -> int:
     """The action id of a choice; RecordError where the event is none or not legal now."""
     kind = _kind_of(event, at)
     player = int(state[layout.PLAYER])
     if kind not in _CHOICES:
         _refuse_consequence(state, event, kind, at)
-    if _is_whole(event.get("player")) and event["player"] != player:
+    if is_whole(event.get("player")) and event["player"] != player:
         raise RecordError(
             f"player {event['player']} acts in the turn of {player}", event=at, path=("player",)
         )
@@ -470,7 +507,7 @@ def _play_action(state: State, rules: Rules, event: Any, at: int, other: bool) -
     card = _card_field(event, at)
     source = event["from"]
     if not isinstance(source, str) or source not in _SOURCES:
-        reason = f"no source {_shown(source)}: 'stock', 'hand' or 'discard:0' to 'discard:3'"
+        reason = f"no source {shown(source)}: 'stock', 'hand' or 'discard:0' to 'discard:3'"
         raise RecordError(reason, event=at, path=("from",))
     if source == "hand":
         action = moves.A_HAND + 4 * (card - 1) + pile
@@ -492,7 +529,7 @@ def _play_action(state: State, rules: Rules, event: Any, at: int, other: bool) -
         reason = f"{event['card']} does not fit building pile {pile}, which wants {wanted}"
         raise RecordError(reason, event=at, path=("to",))
     if not _same(wanted, event["as"]):
-        reason = f"counted as {_shown(event['as'])}, building pile {pile} wants {wanted}"
+        reason = f"counted as {shown(event['as'])}, building pile {pile} wants {wanted}"
         raise RecordError(reason, event=at, path=("as",))
     return action
 
@@ -530,14 +567,14 @@ def _refuse_consequence(state: State, event: Mapping[str, Any], kind: str, at: i
     if kind == "end":
         reason = "ended although the game is not over"
     elif kind == "complete":
-        reason = f"pile {_shown(event.get('pile'))} is not complete"
+        reason = f"pile {shown(event.get('pile'))} is not complete"
     elif kind == "reshuffle":
         left = int(state[layout.DRAW_HI]) - int(state[layout.DRAW_LO])
         reason = "reshuffled although no card is due"
         if left:
             reason = f"reshuffled while the draw pile still has cards ({left}) and none is due"
     elif event.get("player") != player:
-        reason = f"player {_shown(event.get('player'))} draws in the turn of {player}"
+        reason = f"player {shown(event.get('player'))} draws in the turn of {player}"
     else:
         cards: Any = event.get("cards")
         reason = f"drew {len(cards) if _is_list(cards) else '?'} cards, 0 are due"
@@ -615,11 +652,11 @@ def _difference(
     """How a field of an event of the right type differs, and the path to it."""
     value, due = event[field], right[field]
     if field == "player":
-        return f"player {_shown(value)} draws in the turn of {due}", (field,)
+        return f"player {shown(value)} draws in the turn of {due}", (field,)
     if field == "pile":
-        return f"pile {due} is complete, not {_shown(value)}", (field,)
+        return f"pile {due} is complete, not {shown(value)}", (field,)
     if field != "cards":
-        return f"{field} {_shown(value)}, right is {_shown(due)}", (field,)
+        return f"{field} {shown(value)}, right is {shown(due)}", (field,)
     try:
         cards = [card_text(card) for card in _cards_of(value, ("cards",))]
     except RecordError as error:
@@ -634,11 +671,11 @@ def _difference(
 
 def _kind_of(event: Any, at: int) -> str:
     if not isinstance(event, Mapping):
-        raise RecordError(f"needs an object, got {_shown(event)}", event=at)
+        raise RecordError(f"needs an object, got {shown(event)}", event=at)
     kind = event.get("type")
     if not isinstance(kind, str) or kind not in _FIELDS:
         raise RecordError(
-            f"no type of event {_shown(kind)}: {', '.join(_FIELDS)}", event=at, path=("type",)
+            f"no type of event {shown(kind)}: {', '.join(_FIELDS)}", event=at, path=("type",)
         )
     return kind
 
@@ -651,14 +688,14 @@ def _check_fields(event: Mapping[str, Any], kind: str, at: int, optional: tuple[
             raise RecordError(f"the {kind} has no {key!r}", event=at, path=(key,))
     for key in event:
         if key not in fields:
-            raise RecordError(f"the {kind} has an unknown field {_shown(key)}", event=at)
+            raise RecordError(f"the {kind} has an unknown field {shown(key)}", event=at)
 
 
 def _whole_field(event: Mapping[str, Any], key: str, name: str, count: int, at: int) -> int:
     value = event[key]
-    if not _is_whole(value) or not 0 <= value < count:
+    if not is_whole(value) or not 0 <= value < count:
         raise RecordError(
-            f"no {name} {_shown(value)}: they are 0 to {count - 1}", event=at, path=(key,)
+            f"no {name} {shown(value)}: they are 0 to {count - 1}", event=at, path=(key,)
         )
     return int(value)
 
@@ -667,13 +704,16 @@ def _card_field(event: Mapping[str, Any], at: int) -> int:
     text = event["card"]
     if not isinstance(text, str) or text not in _CARDS:
         raise RecordError(
-            f"{_shown(text)} is no card of a record ('1' to '12' or 'S')", event=at, path=("card",)
+            f"{shown(text)} is no card of a record ('1' to '12' or 'S')", event=at, path=("card",)
         )
     return _CARDS[text]
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+def _is_cards(value: Any) -> bool:
+    """Whether it can be a list of cards given by a program: any sequence or row of an array."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
 def _is_list(value: Any) -> bool:
@@ -695,17 +735,8 @@ def _same(right: Any, value: Any) -> bool:
             and all(_same(a, b) for a, b in zip(right, value, strict=True))
         )
     if isinstance(right, int):
-        return _is_whole(value) and bool(value == right)
+        return is_whole(value) and bool(value == right)
     return type(right) is type(value) and bool(right == value)
-
-
-def _shown(value: Any) -> str:
-    """A value in a message: short, whatever it is."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # a number too long or lists too deep to print
-        return f"a {type(value).__name__}"
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 # Files -----------------------------------------------------------------------------------------
@@ -727,7 +758,7 @@ def parse_line(text: str, line: int | None = None) -> dict[str, Any]:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise RecordError(f"no JSON: {reason}", line=line) from None
     if not isinstance(data, dict):
-        raise RecordError(f"needs an object, got {_shown(data)}", line=line)
+        raise RecordError(f"needs an object, got {shown(data)}", line=line)
     return data
 
 

@@ -9,12 +9,13 @@ when the first one is made.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skipbo_env.cards import WILD, card_text
+from skipbo_env.checks import shown
 from skipbo_env.engine import layout
 from skipbo_env.engine.layout import State, board_at, discard_cards, hand_at, hand_cards
 from skipbo_env.engine.moves import scores
@@ -88,7 +89,7 @@ def _status(state: State, rules: Rules) -> tuple[str, str]:
 
 def _check_seat(rules: Rules, player: int | None) -> None:
     if player is not None and not 0 <= player < rules.players:
-        raise ValueError(f"player: needs a seat of 0 to {rules.players - 1}, got {player!r:.40}")
+        raise ValueError(f"player: needs a seat of 0 to {rules.players - 1}, got {shown(player)}")
 
 
 # Text ------------------------------------------------------------------------------------------
@@ -167,8 +168,8 @@ def ansi(
             count = int(state[hand_at(seat)])
             held = f"{count} in hand" + (":" if seat == player and count else "")
             cards = [_chip(card, color, playing) for card in hand_cards(state, seat)]
-            shown = " " + " ".join(cards) if seat == player and cards else ""
-            lines.append(f"{mark} {_strong(_name(seat, player), color)}, {held}{shown}")
+            hand = " " + " ".join(cards) if seat == player and cards else ""
+            lines.append(f"{mark} {_strong(_name(seat, player), color)}, {held}{hand}")
         top, size = stock_of(state, board)
         lines.append(f"  stock     {_chip(top, color, playing)} {size} left")
         texts = [
@@ -325,41 +326,42 @@ def rgb_array(state: State, rules: Rules, player: int | None = None) -> NDArray[
     from PIL import Image
 
     pen = _Pen(_background().copy())
+    view = _View(pen, state, rules, player)
     own, *others = _seen_boards(rules, player)
     margin, gap = 16.0, 12.0
     width = min(560.0, (WIDTH - 2 * margin - gap * (len(others) - 1)) / len(others))
     left = (WIDTH - len(others) * width - gap * (len(others) - 1)) / 2
     for k, board in enumerate(others):
-        _draw_panel(pen, state, rules, board, player, left + k * (width + gap), 14, width, 282)
-    _draw_middle(pen, state, rules, 306)
-    _draw_own(pen, state, rules, own, player, margin, 520, WIDTH - 2 * margin, 266)
+        _draw_panel(view, board, left + k * (width + gap), 14, width, 282)
+    _draw_middle(view, 306)
+    _draw_own(view, own, margin, 520, WIDTH - 2 * margin, 266)
     picture = pen.image.resize((WIDTH, HEIGHT), Image.Resampling.BOX)
     return np.array(picture, dtype=np.uint8)
 
 
-def _frame(
-    pen: _Pen, state: State, rules: Rules, board: int, x: float, y: float, w: float, h: float
-) -> None:
+class _View(NamedTuple):
+    """What is drawn, on what, and for whom."""
+
+    pen: _Pen
+    state: State
+    rules: Rules
+    observer: int | None
+
+
+def _frame(view: _View, board: int, x: float, y: float, w: float, h: float) -> None:
     """A board's panel, in gold where its player is to move or has won."""
+    state, rules = view.state, view.rules
     over = bool(state[layout.REASON])
     winner = int(state[layout.WINNER])
     seat = int(state[layout.PLAYER])
     lit = board % rules.sides == winner if over else board == rules.board_of(seat)
     style = {"outline": _GOLD, "width": 3} if lit else {"outline": (*_LINE, 160), "width": 1}
-    pen.box(x, y, w, h, 12, fill=(*_PANEL, 190), **style)
+    view.pen.box(x, y, w, h, 12, fill=(*_PANEL, 190), **style)
 
 
-def _seat_line(
-    pen: _Pen,
-    state: State,
-    seat: int,
-    observer: int | None,
-    x: float,
-    y: float,
-    right: float,
-    size: float,
-) -> None:
+def _seat_line(view: _View, seat: int, x: float, y: float, right: float, size: float) -> None:
     """A seat's name at the left and its hand at the right, as small backs where there is room."""
+    pen, state, observer = view.pen, view.state, view.observer
     mover = not state[layout.REASON] and seat == int(state[layout.PLAYER])
     x += pen.text(x, y, _name(seat, observer), size, _GOLD if mover else _WHITE) + 10
     if mover:
@@ -377,78 +379,55 @@ def _seat_line(
     pen.text(right, y, f"hand {count}", size * 0.85, _PALE, "rm")
 
 
-def _draw_panel(
-    pen: _Pen,
-    state: State,
-    rules: Rules,
-    board: int,
-    observer: int | None,
-    x: float,
-    y: float,
-    w: float,
-    h: float,
-) -> None:
+def _draw_panel(view: _View, board: int, x: float, y: float, w: float, h: float) -> None:
     """Another seat's board: names and hand sizes, stock, four discard piles."""
-    _frame(pen, state, rules, board, x, y, w, h)
+    _frame(view, board, x, y, w, h)
     pad = 12.0
     narrow = w < 380
     size = 15.0 if narrow else 18.0
     top = y + 20
-    if rules.teams:
-        _team_tag(pen, rules, board, x + pad, top)
+    if view.rules.teams:
+        _team_tag(view, board, x + pad, top)
         top += 23
-    for seat in _seats_of(rules, board):
-        _seat_line(pen, state, seat, observer, x + pad, top, x + w - pad, size)
+    for seat in _seats_of(view.rules, board):
+        _seat_line(view, seat, x + pad, top, x + w - pad, size)
         top += size + 6
     if narrow:  # the stock above the discard piles, which then fill the width
         card = (w - 2 * pad - 3 * 6) / 4
-        _draw_stock(pen, state, board, x + pad, top, card, beside=True)
+        _draw_stock(view, board, x + pad, top, card, beside=True)
         left, top = x + pad, top + card * _RATIO + 10
     else:
         card = min(84.0, (w - 2 * pad - 30 - 3 * 8) / 5)
         left = x + (w - 5 * card - 30 - 3 * 8) / 2
-        _draw_stock(pen, state, board, left, top + 4, card)
+        _draw_stock(view, board, left, top + 4, card)
         left, top = left + card + 30, top + 4
-    gap = 6 if narrow else 8
-    for pile, cards in enumerate(_piles(state, board)):
-        _draw_discards(pen, cards, pile, left + pile * (card + gap), top, card, y + h - 8)
+    _draw_discards(view, board, left, top, card, 6 if narrow else 8, y + h - 8)
 
 
-def _draw_own(
-    pen: _Pen,
-    state: State,
-    rules: Rules,
-    board: int,
-    observer: int | None,
-    x: float,
-    y: float,
-    w: float,
-    h: float,
-) -> None:
+def _draw_own(view: _View, board: int, x: float, y: float, w: float, h: float) -> None:
     """The board at the bottom, large, with the observer's hand."""
-    _frame(pen, state, rules, board, x, y, w, h)
-    seats = _seats_of(rules, board)
+    _frame(view, board, x, y, w, h)
+    seats = _seats_of(view.rules, board)
     card, pad = 84.0, 18.0
     top, row = y + 24, y + 48
     left = x + pad
-    if rules.teams:
-        _team_tag(pen, rules, board, left, top)
+    if view.rules.teams:
+        _team_tag(view, board, left, top)
         left += 170
     for seat in seats:
-        _seat_line(pen, state, seat, observer, left, top, left + 260, 19)
+        _seat_line(view, seat, left, top, left + 260, 19)
         left += 300
-    _draw_stock(pen, state, board, x + pad, row, card)
+    _draw_stock(view, board, x + pad, row, card)
     left = x + pad + card + 30
-    for pile, cards in enumerate(_piles(state, board)):
-        _draw_discards(pen, cards, pile, left + pile * (card + 12), row, card, y + h - 8)
+    _draw_discards(view, board, left, row, card, 12, y + h - 8)
     left += 4 * (card + 12) + 24
     rule = [round(v * _SCALE) for v in (left - 18, row, left - 18, y + h - 16)]
-    pen.draw.line(rule, fill=(*_LINE, 200), width=2 * _SCALE)
-    if observer is None:
-        hand = [_BACK] * int(state[hand_at(seats[0])])
+    view.pen.draw.line(rule, fill=(*_LINE, 200), width=2 * _SCALE)
+    if view.observer is None:
+        hand = [_BACK] * int(view.state[hand_at(seats[0])])
     else:
-        hand = hand_cards(state, observer)
-    _draw_hand(pen, hand, left, row + 22, x + w - pad)
+        hand = hand_cards(view.state, view.observer)
+    _draw_hand(view.pen, hand, left, row + 22, x + w - pad)
 
 
 def _draw_hand(pen: _Pen, hand: list[int], x: float, y: float, right: float) -> None:
@@ -463,18 +442,19 @@ def _draw_hand(pen: _Pen, hand: list[int], x: float, y: float, right: float) -> 
         pen.card(start + step * k, y, width, card)
 
 
-def _team_tag(pen: _Pen, rules: Rules, board: int, x: float, y: float) -> None:
-    team = board % rules.teams
+def _team_tag(view: _View, board: int, x: float, y: float) -> None:
+    pen, team = view.pen, board % view.rules.teams
     pen.box(x, y - 10, 66, 20, 10, fill=_TEAMS[team])
     pen.text(x + 33, y, f"team {team}", 14, (16, 30, 26), "mm")
     pen.text(x + 76, y, f"board {board}", 14, _PALE)
 
 
 def _draw_stock(
-    pen: _Pen, state: State, board: int, x: float, y: float, card: float, beside: bool = False
+    view: _View, board: int, x: float, y: float, card: float, beside: bool = False
 ) -> None:
     """A stock with its number of cards, below or beside it."""
-    top, size = stock_of(state, board)
+    pen = view.pen
+    top, size = stock_of(view.state, board)
     for k in range(min(3, max(0, size - 1)), 0, -1):
         pen.card(x - 2 * k, y + 2 * k, card, _BACK)
     pen.card(x, y, card, top)
@@ -489,24 +469,33 @@ def _draw_stock(
 
 
 def _draw_discards(
+    view: _View, board: int, x: float, y: float, card: float, gap: float, bottom: float
+) -> None:
+    """A board's four discard piles, side by side."""
+    for pile, cards in enumerate(_piles(view.state, board)):
+        _draw_pile(view.pen, cards, pile, x + pile * (card + gap), y, card, bottom)
+
+
+def _draw_pile(
     pen: _Pen, cards: list[int], pile: int, x: float, y: float, card: float, bottom: float
 ) -> None:
     """A discard pile, fanned downwards so that the cards below its top can be read."""
     room = bottom - y - card * _RATIO - 18
     strip = min(card * 0.31, max(card * 0.24, room / max(1, len(cards) - 1)))
-    shown = cards[-(int(room / strip) + 1) :]
-    if not shown:
+    seen = cards[-(int(room / strip) + 1) :]
+    if not seen:
         pen.card(x, y, card, 0)
-    for k, face in enumerate(shown):
+    for k, face in enumerate(seen):
         pen.card(x, y + k * strip, card, face)
-    below = y + card * _RATIO + max(0, len(shown) - 1) * strip
-    hidden = len(cards) - len(shown)
+    below = y + card * _RATIO + max(0, len(seen) - 1) * strip
+    hidden = len(cards) - len(seen)
     label = f"{pile + 1} (+{hidden})" if hidden else str(pile + 1)
     pen.text(x + card / 2, below + 9, label, 13, _PALE, "mm")
 
 
-def _draw_middle(pen: _Pen, state: State, rules: Rules, y: float) -> None:
+def _draw_middle(view: _View, y: float) -> None:
     """Draw pile, building piles and completed piles between the status and the house rules."""
+    pen, state, rules, _ = view
     card, gap = 96.0, 26.0
     top = y + 14
     left = WIDTH / 2 - 2 * card - 1.5 * gap

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from skipbo_env.checks import is_whole, shown
+
 RANKS = 12
 MAX_HAND = 20
 MAX_STOCK = 40
@@ -30,19 +32,15 @@ class RulesError(ValueError):
         return type(self), (self.field, self.message)
 
 
-def _shown(value: Any) -> str:
-    """A value as a short text; Python refuses to print integers of over 4,300 digits."""
-    try:
-        return repr(value)[:40]
-    except ValueError:
-        return "a number of thousands of digits"
-
-
 def _whole(name: str, value: Any, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise RulesError(name, f"needs a whole number, got {_shown(value)}")
+        raise RulesError(name, f"needs a whole number, got {shown(value)}")
     if not low <= value <= high:
-        raise RulesError(name, f"must be {low} to {high}, got {_shown(value)}")
+        raise RulesError(name, f"must be {low} to {high}, got {shown(value)}")
+
+
+def _is_one(value: Any, *known: str) -> bool:
+    return isinstance(value, str) and value in known
 
 
 @dataclass(frozen=True)
@@ -88,10 +86,10 @@ class Rules:
 
     def __post_init__(self) -> None:
         if type(self.teams) is not int or self.teams not in (0, 2, 3):
-            raise RulesError("teams", f"must be 0 (individuals), 2 or 3, got {_shown(self.teams)}")
+            raise RulesError("teams", f"must be 0 (individuals), 2 or 3, got {shown(self.teams)}")
         _whole("players", self.players, 2, 12)
         if self.teams == 0 and self.players not in INDIVIDUALS:
-            raise RulesError("players", f"must be 2 to 6 without teams, got {_shown(self.players)}")
+            raise RulesError("players", f"must be 2 to 6 without teams, got {shown(self.players)}")
         if self.teams and self.players not in TEAM_TABLES[self.teams]:
             allowed = ", ".join(map(str, TEAM_TABLES[self.teams]))
             raise RulesError(
@@ -104,22 +102,22 @@ class Rules:
             _whole("draw_per_turn", self.draw_per_turn, 1, MAX_HAND)
         _whole("copies", self.copies, 1, 20)
         _whole("wilds", self.wilds, 0, 60)
-        if self.first_player != "random":
+        if not isinstance(self.first_player, str) or self.first_player != "random":
             if isinstance(self.first_player, str):
                 raise RulesError(
-                    "first_player", f"needs a seat or 'random', got {_shown(self.first_player)}"
+                    "first_player", f"needs a seat or 'random', got {shown(self.first_player)}"
                 )
             _whole("first_player", self.first_player, 0, self.players - 1)
         for name in ("must_play_stock", "wild_discard", "ordered_discards"):
             if not isinstance(getattr(self, name), bool):
-                raise RulesError(name, f"must be true or false, got {_shown(getattr(self, name))}")
-        if self.team_discard not in ("own", "team"):
+                raise RulesError(name, f"must be true or false, got {shown(getattr(self, name))}")
+        if not _is_one(self.team_discard, "own", "team"):
             raise RulesError(
-                "team_discard", f"must be 'own' or 'team', got {_shown(self.team_discard)}"
+                "team_discard", f"must be 'own' or 'team', got {shown(self.team_discard)}"
             )
-        if self.stalemate not in ("draw", "fewest_stock"):
+        if not _is_one(self.stalemate, "draw", "fewest_stock"):
             raise RulesError(
-                "stalemate", f"must be 'draw' or 'fewest_stock', got {_shown(self.stalemate)}"
+                "stalemate", f"must be 'draw' or 'fewest_stock', got {shown(self.stalemate)}"
             )
         _whole("max_turns", self.max_turns, 1, MAX_TURNS_LIMIT)
         _whole("target_score", self.target_score, 1, MAX_TURNS_LIMIT)
@@ -193,12 +191,12 @@ class Rules:
             RulesError: an unknown field, or a value that a field cannot take.
         """
         if not isinstance(data, Mapping):
-            raise RulesError("rules", f"needs an object of settings, got {_shown(data)}")
+            raise RulesError("rules", f"needs an object of settings, got {shown(data)}")
         known = [field.name for field in fields(cls)]
         for name in data:
             if name not in known:
                 raise RulesError(
-                    _shown(name).strip("'\""), f"is no rule; the rules are {', '.join(known)}"
+                    shown(name).strip("'\""), f"is no rule; the rules are {', '.join(known)}"
                 )
         return cls(**data)
 
@@ -212,12 +210,16 @@ class Rules:
             RulesError: no such preset, a bad setting, or `players` beside rules that fix teams and
                 another number.
         """
+        if players is not None:
+            if not is_whole(players):
+                raise RulesError("players", f"needs a whole number, got {shown(players)}")
+            players = int(players)
         if isinstance(rules, cls):
             found = rules
         elif isinstance(rules, str):
             if rules not in PRESETS:
                 raise RulesError(
-                    "rules", f"no preset {_shown(rules)}; the presets are {', '.join(PRESETS)}"
+                    "rules", f"no preset {shown(rules)}; the presets are {', '.join(PRESETS)}"
                 )
             found = PRESETS[rules]
         elif isinstance(rules, Mapping):
@@ -226,14 +228,14 @@ class Rules:
             found = cls.from_dict(rules)
         else:
             raise RulesError(
-                "rules", f"needs Rules, a preset's name or a mapping, got {_shown(rules)}"
+                "rules", f"needs Rules, a preset's name or a mapping, got {shown(rules)}"
             )
         if players is None or players == found.players:
             return found
         if found.teams:
             raise RulesError(
                 "players",
-                f"these rules seat {found.players} players in teams, got players={players}",
+                f"these rules seat {found.players} players in teams, got {shown(players)}",
             )
         return replace(found, players=players)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from skipbo_env import record
 from skipbo_env.cards import parse_card
+from skipbo_env.checks import shown
 from skipbo_env.engine import layout
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
@@ -79,7 +80,7 @@ def load(data: Mapping[str, Any]) -> Game:
     """
     try:
         if (data["format"], data["version"]) != (FORMAT, VERSION):
-            raise SavedError(f"version {data['version']!r:.20} of {data['format']!r:.40}")
+            raise SavedError(f"version {shown(data['version'], 20)} of {shown(data['format'])}")
         game = Game.from_deal(
             Rules.from_dict(data["rules"]),
             data["stocks"],

@@ -19,9 +19,10 @@ from skipbo_env.actions import MAX_ACTIONS, IllegalAction
 from skipbo_env.batch import DEALS
 from skipbo_env.engine.layout import PLAYER, REASON, TURN_LIMIT
 from skipbo_env.engine.moves import legal_mask
+from skipbo_env.engine.observe import observe
 from skipbo_env.engine.rewards import act_checked
 from skipbo_env.engine.rng import mix64, stream_u64
-from skipbo_env.game import Game
+from skipbo_env.game import Game, seed_to_u64
 from skipbo_env.rules import Rules
 
 __all__ = ["IllegalAction", "env", "raw_env"]
@@ -143,9 +144,9 @@ class raw_env(AECEnv):
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        self.rules = env_parts.rules_of(rules, players)
+        self.rules = Rules.of(rules, players)
         self.reward = reward
-        self.shaped_weight = float(shaped_weight)
+        self.shaped_weight = env_parts.weight_float(shaped_weight)
         self._reward = env_parts.reward_code(reward)
         self.observation = env_parts.choice("observation", observation, env_parts.OBSERVATIONS)
         if render_mode is not None:
@@ -192,7 +193,7 @@ class raw_env(AECEnv):
             ValueError: a bad seed.
         """
         if seed is None and self._game is None:
-            seed = env_parts.fresh_seed()
+            seed = seed_to_u64(None)
         if seed is None:
             deal_seed = int(stream_u64(self._seeds, 0))
         else:
@@ -262,7 +263,7 @@ class raw_env(AECEnv):
             and not self.truncations.get(agent, True)
         ):
             legal_mask(state, mask)
-        seen = env_parts.observe(state, self.rules, seat, self.observation)
+        seen = observe(state, self.rules, seat, self.observation)
         return {"observation": seen, "action_mask": mask}
 
     def render(self) -> str | NDArray[np.uint8] | None:

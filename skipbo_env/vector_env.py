@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from skipbo_env import batch, env_parts
 from skipbo_env.actions import IllegalAction, action_text
-from skipbo_env.engine.layout import PLAYER, REASON
-from skipbo_env.game import Game
+from skipbo_env.checks import shown
+from skipbo_env.engine.layout import PLAYER, REASON, first_player_code
+from skipbo_env.game import Game, seed_to_u64
 from skipbo_env.rules import Rules
 
 _KINDS_OF_INTEGER = "iu"
@@ -116,19 +117,18 @@ class SkipBoVectorEnv(VectorEnv):
         num_threads: int = 1,
         render_mode: str | None = None,
     ) -> None:
-        if isinstance(num_envs, bool) or num_envs < 1:
-            raise ValueError(f"num_envs: must be 1 or more, got {num_envs!r:.40}")
-        if isinstance(num_threads, bool) or num_threads < 1:
-            raise ValueError(f"num_threads: must be 1 or more, got {num_threads!r:.40}")
-        self.num_envs = int(num_envs)
-        self.rules = env_parts.rules_of(rules, players)
+        self.num_envs = env_parts.count_int("num_envs", num_envs)
+        self.num_threads = env_parts.count_int("num_threads", num_threads)
+        self.rules = Rules.of(rules, players)
         self.observation = env_parts.choice("observation", observation, env_parts.OBSERVATIONS)
         self._reward = env_parts.reward_code(reward)
         self.reward = reward
-        self.shaped_weight = float(shaped_weight)
+        self.shaped_weight = env_parts.weight_float(shaped_weight)
+        modes = [mode.value for mode in AutoresetMode]
+        if not isinstance(autoreset_mode, AutoresetMode):
+            env_parts.choice("autoreset_mode", autoreset_mode, modes)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.copy = bool(copy)
-        self.num_threads = int(num_threads)
         if render_mode is not None:
             env_parts.choice("render_mode", render_mode, ("ansi", "rgb_array"))
         self.render_mode = render_mode
@@ -154,6 +154,14 @@ class SkipBoVectorEnv(VectorEnv):
         kinds = None if self._others is None else self._others.kinds
         self._table = batch.new_table(self.rules, self.num_envs, kinds)
         self._out = batch.new_out(self.rules, self.num_envs, self.observation)
+        self._settings = batch.Options(
+            first_player=first_player_code(self.rules),
+            seat=self._seat,
+            alone=self._others is not None,
+            reward=self._reward,
+            weight=self.shaped_weight,
+            same_step=self.autoreset_mode == AutoresetMode.SAME_STEP,
+        )
         self._all = np.ones(self.num_envs, dtype=np.bool_)
         self._all.setflags(write=False)
         self._no_actions = np.zeros(self.num_envs, dtype=np.int64)
@@ -183,13 +191,14 @@ class SkipBoVectorEnv(VectorEnv):
         seeds = np.zeros(self.num_envs, dtype=np.uint64)
         seeded = np.zeros(self.num_envs, dtype=np.bool_)
         if seed is None and not self._dealt:
-            seed = env_parts.fresh_seed()
-        if isinstance(seed, (list, tuple, np.ndarray)):
-            if len(seed) != self.num_envs:
-                raise ValueError(f"seed: needs {self.num_envs}, one a row, got {len(seed)}")
-            for i, row_seed in enumerate(seed):
+            seed = seed_to_u64(None)
+        given: Any = seed
+        if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim):
+            if len(given) != self.num_envs:
+                raise ValueError(f"seed: needs {self.num_envs}, one a row, got {len(given)}")
+            for i, row_seed in enumerate(given):
                 if row_seed is not None or not self._dealt:
-                    fixed = env_parts.fresh_seed() if row_seed is None else row_seed
+                    fixed = seed_to_u64(None) if row_seed is None else row_seed
                     seeds[i] = env_parts.seed_int(fixed)
                     seeded[i] = True
         elif seed is not None:
@@ -232,7 +241,14 @@ class SkipBoVectorEnv(VectorEnv):
         actions = self._checked(actions)
         out = self._fresh()
         options = self._options()
-        self._run(batch.step, self._table, options, out, batch.ACT, actions)
+        if self.num_threads == 1:
+            row = batch.step(self._table, options, out, batch.TRY, actions, 0, self.num_envs)
+        else:  # a row may move only when all have been looked at
+            row = batch.find_illegal(self._table, actions)
+            if row < 0:
+                self._run(batch.step, self._table, options, out, batch.ACT, actions)
+        if row >= 0:
+            raise self._illegal(row, int(actions[row]))
         self._follow(options, out)
         infos = self._infos(out)
         infos["rewards"], infos["_rewards"] = out.all_rewards, self._all
@@ -273,14 +289,9 @@ class SkipBoVectorEnv(VectorEnv):
         return {**self.__dict__, "_pool": None}
 
     def _options(self) -> batch.Options:
-        return batch.Options(
-            first_player=env_parts.first_player_code(self.rules),
-            seat=self._seat,
-            alone=self._others is not None,
-            reward=self._reward,
-            weight=float(self.shaped_weight),
-            same_step=self.autoreset_mode == AutoresetMode.SAME_STEP,
-        )
+        if self._settings.weight != self.shaped_weight:
+            self._settings = self._settings._replace(weight=float(self.shaped_weight))
+        return self._settings
 
     def _fresh(self) -> batch.Out:
         if self.copy:
@@ -319,16 +330,20 @@ class SkipBoVectorEnv(VectorEnv):
                 batch.step(table, options, out, batch.FOLLOW, actions, i, i + 1)
 
     def _reset_mask(self, options: dict[str, Any] | None) -> NDArray[np.bool_]:
-        if not options or options.get("reset_mask") is None:
+        if options is None:
             return self._all
-        mask = options["reset_mask"]
+        if not isinstance(options, Mapping):
+            raise ValueError(f"options: needs a mapping, got {shown(options)}")
+        mask = options.get("reset_mask")
+        if mask is None:
+            return self._all
         if (
             not isinstance(mask, np.ndarray)
             or mask.shape != (self.num_envs,)
             or mask.dtype != np.bool_
         ):
             raise ValueError(
-                f"reset_mask: needs a bool array of shape ({self.num_envs},), got {mask!r:.60}"
+                f"reset_mask: needs a bool array of shape ({self.num_envs},), got {shown(mask, 60)}"
             )
         if not self._dealt and not mask.all():
             raise ResetNeeded("the first reset() has to deal every row")
@@ -350,12 +365,11 @@ class SkipBoVectorEnv(VectorEnv):
                 raise ResetNeeded(
                     f"row {over[0]} has ended: reset it with options={{'reset_mask': ...}}"
                 )
-        row = batch.find_illegal(self._table, given)
-        if row >= 0:
-            action = int(given[row])
-            text = f" ({action_text(action)})" if 0 <= action < self.rules.num_actions else ""
-            raise IllegalAction(f"actions: {action}{text} in row {row} is not legal")
         return given
+
+    def _illegal(self, row: int, action: int) -> IllegalAction:
+        text = f" ({action_text(action)})" if 0 <= action < self.rules.num_actions else ""
+        return IllegalAction(f"actions: {action}{text} in row {row} is not legal")
 
     def _infos(self, out: batch.Out) -> dict[str, Any]:
         return {

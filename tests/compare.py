@@ -13,14 +13,12 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from skipbo_env import make_agent
 from skipbo_env.engine import layout, observe
 from skipbo_env.game import Game
 from skipbo_env.record import deal_of
 from skipbo_env.rules import INDIVIDUALS, TEAM_TABLES, Rules
-from tests.observation import KINDS, observation
+from tests.observation import KINDS, Observations
 from tests.reference import WILD, ReferenceGame, card_from_text, check_deal, deck
 
 AGENTS = ("random", "play-first", "simple", "greedy")
@@ -227,24 +225,20 @@ def compare_game(
     seed: int,
     chooser: str | Chooser,
     max_steps: int | None = None,
-    *,
-    observe_every: int = 1,
 ) -> Played:
     """Play one game on both and compare them after every step.
 
     Compared each time: the seat to move, the result, scores, passes, turns, every zone with its
     true cards in order (hands and completed piles as multisets), the cells that the kernels keep
-    beside the zones, legal actions, the mask, and that all zones together are the deck. At the end
-    of the game, or at the step limit: the record's events.
+    beside the zones, legal actions, the mask, that all zones together are the deck, and the
+    observations of every seat in both forms. At the end of the game, or at the step limit: the
+    record's events.
 
     Args:
         rules: what is played.
         seed: of the deal, and of a named chooser.
         chooser: the name of an agent, or a function that picks a legal action.
         max_steps: leave the game after so many actions.
-        observe_every: compare the observations of every seat in both forms at each so many steps,
-            and always at the start, after a reshuffle and at the end. The plain observations of a
-            large table cost several times what all the rest does.
 
     Raises:
         Difference: the first one; it says how to play the game again.
@@ -255,20 +249,15 @@ def compare_game(
     try:
         reference = reference_of(game)
         whole_deck = Counter(deck(reference.rules))
-        observations += _compare(game, reference, whole_deck, observe=True)
+        compare_state(game, reference, whole_deck)
+        observations += compare_observations(game, reference)
         while not game.over and step != max_steps:
             action = choose(game)
             step += 1
-            reshuffles = game.state[layout.RESHUFFLES]
             game.apply(action)
             reference.apply(action)
-            observe_now = (
-                step % observe_every == 0
-                or game.over
-                or game.state[layout.RESHUFFLES] != reshuffles
-                or step == max_steps
-            )
-            observations += _compare(game, reference, whole_deck, observe=observe_now)
+            compare_state(game, reference, whole_deck)
+            observations += compare_observations(game, reference)
         compare_values("events", game.events(), reference.events)
     except Exception as error:
         name = repr(chooser) if isinstance(chooser, str) else "chooser"
@@ -343,14 +332,13 @@ def compare_state(game: Game, reference: ReferenceGame, whole_deck: Counter[int]
 
 def compare_observations(game: Game, reference: ReferenceGame) -> int:
     """Compare the observations of every seat in both forms; returns how many there were."""
-    for seat in range(game.rules.players):
-        view = reference.public_view(seat)
-        for kind in KINDS:
+    due_of_all = Observations(reference.public_table(), reference.hands)
+    for kind in KINDS:
+        for seat, due in enumerate(due_of_all.of_kind(kind)):
             seen = game.observation(seat, kind)
-            dtype = np.dtype(np.int8 if kind == "cards" else np.float32)
-            compare_values(f"{kind}: dtype", seen.dtype, dtype)
-            due = np.array(observation(view, kind), dtype=dtype)
-            compare_values(f"{kind}: shape", seen.shape, due.shape)
+            if seen.dtype != due.dtype or seen.shape != due.shape:
+                compare_values(f"{kind}: dtype", seen.dtype, due.dtype)
+                compare_values(f"{kind}: shape", seen.shape, due.shape)
             if seen.tobytes() != due.tobytes():
                 _blame_slice(game.rules, kind, seat, seen, due)
     return game.rules.players * len(KINDS)
@@ -371,12 +359,6 @@ def compare_values(what: str, engine: Any, reference: Any) -> None:
 def _both_lists(one: Any, other: Any) -> bool:
     lists = isinstance(one, (list, tuple)) and isinstance(other, (list, tuple))
     return lists and len(one) == len(other)
-
-
-def _compare(game: Game, reference: ReferenceGame, whole_deck: Counter[int], observe: bool) -> int:
-    """One comparison; returns how many observations it took in."""
-    compare_state(game, reference, whole_deck)
-    return compare_observations(game, reference) if observe else 0
 
 
 def _header_due(reference: ReferenceGame) -> list[Any]:

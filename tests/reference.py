@@ -552,19 +552,17 @@ class ReferenceGame:
             zones += board
         return Counter(card for zone in zones for card in zone)
 
-    def public_view(self, player: int) -> dict[str, Any]:
-        """All that `player` may see: the public zones and the own hand, and nothing else.
+    def public_table(self) -> dict[str, Any]:
+        """All that every seat may see, and nothing else.
 
         "Public: building piles, every discard pile from bottom to top, every stock's top card and
-        size, every hand's size, the draw pile's size, the completed piles' cards". "Private: a
-        hand, to its owner alone". "Hidden from all: the stocks below their top, and the draw
-        pile's order." Beside the cards stand whose turn it is, the counts and the result.
+        size, every hand's size, the draw pile's size, the completed piles' cards". "Hidden from
+        all: the stocks below their top, and the draw pile's order." Beside the cards stand whose
+        turn it is, the counts and the result.
         """
         return {
             "rules": dict(self.rules),
-            "you": player,
             "player": self.player,
-            "hand": sorted(self.hands[player]),
             "hand_sizes": [len(hand) for hand in self.hands],
             "building": [list(pile) for pile in self.building],
             "discards": [[list(pile) for pile in board] for board in self.discards],
@@ -579,6 +577,13 @@ class ReferenceGame:
             "winner": self.winner,
             "scores": list(self.scores),
         }
+
+    def public_view(self, player: int) -> dict[str, Any]:
+        """All that `player` may see: the table and the own hand.
+
+        "Private: a hand, to its owner alone".
+        """
+        return {**self.public_table(), "you": player, "hand": sorted(self.hands[player])}
 
 
 # ---------------------------------------------------------------------------------------------

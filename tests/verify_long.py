@@ -3,9 +3,9 @@
 Without arguments: 1,000 games of every number of players and every rule-based agent under the
 standard rules and as many games under random rules, 8.6 million decisions in all. With
 --decisions N it goes on until so many have been compared. Every decision is followed by the full
-comparison of `tests.compare.compare_game`; observations of every seat are compared at every 20th.
-Games are numbered and each follows from its number alone, so what is compared does not depend on
-how many processes share the work.
+comparison of `tests.compare.compare_game`, the observations of every seat included. Games are
+numbered and each follows from its number alone, so what is compared does not depend on how many
+processes share the work.
 
 Exit code 1 on a difference, with the rules, the seed, the step and the call that plays it again.
 """
@@ -28,7 +28,6 @@ from tests.compare import AGENTS, Difference, any_rules, compare_game
 PLAYERS = range(2, 7)
 TABLES = len(PLAYERS) * len(AGENTS)
 FIRST_SEED = 10_000_000  # apart from the seeds of tests/test_engine.py
-OBSERVE_EVERY = 20
 MOST_STEPS = 3000  # random rules may let a game go on for all of 2,000 turns
 
 
@@ -75,9 +74,7 @@ def compare_batch(batch: int) -> Done:
     numbers = range(TABLES * batch, TABLES * (batch + 1))
     for task in [make(number) for number in numbers for make in (standard_task, random_task)]:
         try:
-            played = compare_game(
-                task.rules, task.seed, task.agent, MOST_STEPS, observe_every=OBSERVE_EVERY
-            )
+            played = compare_game(task.rules, task.seed, task.agent, MOST_STEPS)
         except Difference as error:
             difference = f"game {task.number} ({task.agent}, seed {task.seed}), {error}"
             break

@@ -14,6 +14,7 @@ Options follow a question mark: `turn:two-player?max_nodes=256`, `search:two-pla
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -49,6 +50,7 @@ from skipbo_env.agents.search import (
     Workers,
 )
 from skipbo_env.agents.turn import MAX_NODES, Work, fill_ending, new_work, search
+from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine import layout, moves
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
@@ -657,7 +659,9 @@ def make_agent(
         ModelError: the model's files are damaged.
     """
     if not isinstance(text, str) or not text:
-        raise AgentError(f"agent: needs a name, got {text!r:.40}")
+        raise AgentError(f"agent: needs a name, got {shown(text)}")
+    if not is_whole(seed) or seed < 0:
+        raise AgentError(f"seed: needs a whole number, 0 or more, got {shown(seed)}")
     if text.startswith("py:"):
         return _own_agent(text)
     base, _, query = text.partition("?")
@@ -703,9 +707,11 @@ def make_agent(
 
 def _model(name: str, models_dir: str | os.PathLike[str] | None) -> Model:
     """The model of a name or folder."""
-    folder = find_model(name, models_dir)
-    if folder is None and (Path(name) / "config.json").is_file():
-        folder = Path(name)
+    folder = None
+    with contextlib.suppress(OSError):  # a name that is too long for a file
+        folder = find_model(name, models_dir)
+        if folder is None and (Path(name) / "config.json").is_file():
+            folder = Path(name)
     if folder is None:
         known = ", ".join((*NAMED, *list_models(models_dir)))
         raise AgentError(

@@ -37,6 +37,22 @@ def _cell_pointer(context, builder, array_type, array, index):
 
 
 @intrinsic
+def prefetch(typingctx, array, index):
+    """Have the CPU bring the line of cell `index` into its cache; any index will do."""
+
+    def codegen(context, builder, signature, args):
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        pointer = builder.bitcast(_cell_pointer(context, builder, array, *args), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        # For a write, to stay in the nearest cache, data and not code.
+        builder.call(fetch, [pointer, word(1), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+@intrinsic
 def positive_cells(typingctx, array, first):
     """A uint64 whose bit i, 0 to 15, is set where cell first + i of an int32 array is above 0."""
 

@@ -34,7 +34,7 @@ from skipbo_env.engine.layout import (
     WINNER,
 )
 from skipbo_env.engine.moves import begin_turn
-from skipbo_env.engine.rng import below, set_seed
+from skipbo_env.engine.rng import below, set_seed, shuffle
 
 
 @kernel
@@ -48,14 +48,6 @@ def clear(state):
         state[i] = 0
     for i in range(state[AT_HANDS], state[AT_STOCKS]):
         state[i] = 0
-
-
-@kernel
-def shuffle(state, start, n):
-    """Fisher-Yates over the cells [start, start + n), with the array's generator."""
-    for i in range(n - 1, 0, -1):
-        j = below(state, i + 1)
-        state[start + i], state[start + j] = state[start + j], state[start + i]
 
 
 @kernel

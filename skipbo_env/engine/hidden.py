@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from skipbo_env.engine.deal import shuffle
 from skipbo_env.engine.jit import kernel
 from skipbo_env.engine.layout import (
     AT_DRAW,
@@ -30,7 +29,7 @@ from skipbo_env.engine.layout import (
     WILD,
 )
 from skipbo_env.engine.observe import unseen_counts
-from skipbo_env.engine.rng import set_seed
+from skipbo_env.engine.rng import set_seed, shuffle
 
 
 @kernel(allocates=True)

@@ -100,9 +100,14 @@ def new_state(rules: Rules, *, two_ended: bool = False) -> State:
     state[DECK] = rules.deck_size
     state[ACTIONS] = rules.num_actions
     state[AT_HANDS : AT_DISCARDS + 1] = (hands, seen, stocks, draw, discards)
-    state[FIRST_PLAYER] = -1 if rules.first_player == "random" else int(rules.first_player)
+    state[FIRST_PLAYER] = first_player_code(rules)
     state[WINNER] = -1
     return state
+
+
+def first_player_code(rules: Rules) -> int:
+    """The first player as the kernels take it: a seat, or -1 for a random one."""
+    return -1 if rules.first_player == "random" else int(rules.first_player)
 
 
 def hand_at(player: int) -> int:

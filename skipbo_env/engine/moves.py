@@ -59,7 +59,7 @@ from skipbo_env.engine.layout import (
     WILD_DISCARD,
     WINNER,
 )
-from skipbo_env.engine.rng import below
+from skipbo_env.engine.rng import shuffle
 
 MAX_HAND = 20
 A_STOCK, A_HAND, A_DISCARD, A_END, A_PASS, A_STOCK2, A_DISCARD2, A_END2 = (
@@ -77,14 +77,20 @@ def own_board(state, player):
     teams = state[TEAMS]
     if teams == 0:
         return BOARD + BOARD_CELLS * player
-    return BOARD + BOARD_CELLS * ((player // teams) % 2 * teams + player % teams)
+    return _team_board(teams, player, 0)
 
 
 @inlined
 def other_board(state, player):
     """First header cell of the other board of the player's team (teams only)."""
-    teams = state[TEAMS]
-    return BOARD + BOARD_CELLS * ((player // teams + 1) % 2 * teams + player % teams)
+    return _team_board(state[TEAMS], player, 1)
+
+
+@inlined
+def _team_board(teams, player, other):
+    # player // teams for the 2 or 3 teams and 12 seats that there are; divisions take too long here
+    row = player * (64 if teams == 2 else 43) >> 7
+    return BOARD + BOARD_CELLS * (player - row * teams + ((row + other) & 1) * teams)
 
 
 @inlined
@@ -312,9 +318,7 @@ def reshuffle(state, script):
             for i in range(n):
                 state[at + i] = script[i]
     if not scripted:
-        for i in range(n - 1, 0, -1):
-            j = below(state, i + 1)
-            state[at + i], state[at + j] = state[at + j], state[at + i]
+        shuffle(state, at, np.int64(n))
     for card in range(1, WILD + 1):
         state[COMPLETED + card] = 0
     state[COMPLETED_SIZE] = 0

@@ -38,7 +38,11 @@ nor the generator.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from skipbo_env.engine.bits import narrow_cells, popcount
 from skipbo_env.engine.jit import inlined, kernel
@@ -67,6 +71,7 @@ from skipbo_env.engine.layout import (
     WILD,
     WILD_BITS,
     WILDS,
+    State,
 )
 from skipbo_env.engine.moves import other_board, own_board
 from skipbo_env.rules import Rules
@@ -118,9 +123,22 @@ def features_slices(rules: Rules) -> dict[str, slice]:
     )
 
 
+@lru_cache(maxsize=64)
 def observation_size(rules: Rules, kind: str) -> int:
     """How many numbers an observation of the kind ("cards" or "features") has."""
     return (cards_slices if kind == "cards" else features_slices)(rules)["passes"].stop
+
+
+def observe(state: State, rules: Rules, seat: int, kind: str) -> NDArray[Any]:
+    """A fresh observation of a seat: int8 for "cards", float32 for "features"."""
+    out: NDArray[Any]
+    if kind == "cards":
+        out = np.empty(observation_size(rules, kind), dtype=np.int8)
+        observe_cards(state, seat, out)
+    else:
+        out = np.empty(observation_size(rules, kind), dtype=np.float32)
+        observe_features(state, seat, np.empty(14, dtype=np.int32), out)
+    return out
 
 
 @inlined
@@ -131,8 +149,10 @@ def seen_board(state, player, k):
         if seat >= state[PLAYERS]:
             seat -= state[PLAYERS]
         return BOARD + BOARD_CELLS * seat
-    seat = (player + k // 2) % state[PLAYERS]
-    return own_board(state, seat) if k % 2 == 0 else other_board(state, seat)
+    seat = player + (k >> 1)
+    if seat >= state[PLAYERS]:
+        seat -= state[PLAYERS]
+    return other_board(state, seat) if k & 1 else own_board(state, seat)
 
 
 @inlined
@@ -236,9 +256,10 @@ def observe_features(state, player, counts, out):
             out[at + top - 1] = one
         at += BOARD_FEATURES
     players = state[PLAYERS]
+    seat = player
     for k in range(players):
-        seat = (player + k) % players
         out[at + k] = state[HEADER + HAND_CELLS * seat] / np.float32(20.0)
+        seat = seat + 1 if seat + 1 < players else 0
     at += players
     out[at] = (state[DRAW_HI] - state[DRAW_LO]) / np.float32(state[DECK])
     unseen_counts(state, player, counts)

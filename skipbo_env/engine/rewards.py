@@ -46,10 +46,10 @@ def act(state, action, reward, weight, row):
         weight: what a whole stock pays under SHAPED.
         row: float64 of shape (PLAYERS,), added to.
     """
-    side = state[PLAYER] % state[SIDES]
+    player = state[PLAYER]
     apply(state, action)
     if reward == SHAPED and (action < A_HAND or A_STOCK2 <= action < A_DISCARD2):
-        pay(state, side, weight / state[STOCK_SIZE], row)
+        pay(state, player % state[SIDES], weight / state[STOCK_SIZE], row)
     winner = state[WINNER]
     if winner >= 0:
         pay(state, winner, winning_points(state) / 100.0 if reward == SCORE else 1.0, row)

@@ -34,27 +34,56 @@ def set_seed(state, seed):
 
 
 @inlined
-def next_u64(state):
-    """The next 64 random bits of the array's generator."""
-    x = (np.uint64(np.uint32(state[RNG_HI])) << _32) | np.uint64(np.uint32(state[RNG_LO]))
-    x = x + _GAMMA
+def _read(state):
+    return (np.uint64(np.uint32(state[RNG_HI])) << _32) | np.uint64(np.uint32(state[RNG_LO]))
+
+
+@inlined
+def _write(state, x):
     state[RNG_LO] = np.int32(np.uint32(x & _LOW))
     state[RNG_HI] = np.int32(np.uint32(x >> _32))
+
+
+@inlined
+def next_u64(state):
+    """The next 64 random bits of the array's generator."""
+    x = _read(state) + _GAMMA
+    _write(state, x)
     return mix64(x)
+
+
+@inlined
+def _below(x, n):
+    """The generator after x, and a uniform number in [0, n) without bias."""
+    bound = np.uint64(n)
+    x += _GAMMA
+    product = (mix64(x) >> _32) * bound
+    low = product & _LOW
+    if low < bound:
+        threshold = ((_LOW - bound) + np.uint64(1)) % bound
+        while low < threshold:
+            x += _GAMMA
+            product = (mix64(x) >> _32) * bound
+            low = product & _LOW
+    return x, np.int64(product >> _32)
 
 
 @inlined
 def below(state, n):
     """A uniform number in [0, n), n below 2**32, without bias (Lemire, ACM TOMACS 2019)."""
-    bound = np.uint64(n)
-    product = (next_u64(state) >> _32) * bound
-    low = product & _LOW
-    if low < bound:
-        threshold = ((_LOW - bound) + np.uint64(1)) % bound
-        while low < threshold:
-            product = (next_u64(state) >> _32) * bound
-            low = product & _LOW
-    return np.int64(product >> _32)
+    x, number = _below(_read(state), n)
+    _write(state, x)
+    return number
+
+
+@kernel
+def shuffle(state, start, n):
+    """Fisher-Yates over the cells [start, start + n), with the array's generator."""
+    x = _read(state)  # kept out of the array, whose cells the compiler takes to be all alike
+    for i in range(n - 1, 0, -1):
+        x, j = _below(x, i + 1)
+        state[start + i], state[start + j] = state[start + j], state[start + i]
+    _write(state, x)
 
 
 @inlined

@@ -11,6 +11,7 @@ import pytest
 
 import skipbo_env
 from skipbo_env import benchmark
+from skipbo_env.rules import PRESETS
 
 RATES = ("vector_cards_random", "vector_features_random", "raw_env", "env", "gymnasium")
 
@@ -18,20 +19,27 @@ RATES = ("vector_cards_random", "vector_features_random", "raw_env", "env", "gym
 def test_keys_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmark.benchmark(json=True, seconds=0.02, fresh=False) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert set(answer) == {*RATES, "import_s", "compile_s", "peers"}
+    assert set(answer) == {*RATES, "rules", "import_s", "compile_s", "start_s", "peers"}
     assert all(answer[name] > 0 for name in RATES)
+    assert set(PRESETS) < set(answer["rules"])
+    assert answer["rules"]["standard"]["cards_cost"] == 1.0
+    for row in answer["rules"].values():
+        assert set(row) == {"bytes", "cards", "features", "cards_cost", "features_cost"}
+        assert all(value > 0 for value in row.values())
 
 
 def test_plain_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmark.benchmark(seconds=0.02, fresh=False) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(RATES)
+    rates, per_rules = capsys.readouterr().out.split("\n\n")
+    assert [line.split()[0] for line in rates.splitlines()] == list(RATES)
+    assert per_rules.startswith("standard ")
+    assert " x1.00" in per_rules
 
 
 @pytest.mark.slow
 def test_fresh_interpreters() -> None:
     answer = benchmark.measure(seconds=0.1)
-    assert answer["compile_s"] > 0
+    assert answer["compile_s"] > answer["start_s"] > answer["import_s"] > 0
     assert answer["import_s"] < 2.5 * answer["peers"]["import_numba_s"]
 
 

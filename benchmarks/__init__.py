@@ -1,0 +1,1 @@
+"""Yardsticks that need more than the package: `python -m benchmarks`."""

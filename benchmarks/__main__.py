@@ -1,0 +1,46 @@
+"""`python -m benchmarks`: the vector environment beside the same work written by hand in C."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.c_loop import build, compiler, rates, same_games
+
+
+def main() -> int:
+    """Build, compare, time, print. Exit code 0, also without a C compiler; then it says so."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15, help="of each, taking turns (15)")
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    chosen = parser.parse_args()
+    if compiler() is None:
+        print("skipped: no C compiler (set CC, or install gcc or clang)", file=sys.stderr)
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        library = build(Path(folder))
+        ends = same_games(library, 256, 500)
+        ours, by_hand = rates(library, rounds=chosen.rounds)
+    answer = {
+        "vector_cards_random": statistics.median(ours),
+        "slowest_round": min(ours),
+        "c_loop": statistics.median(by_hand),
+        "ratio": statistics.median(a / b for a, b in zip(ours, by_hand, strict=True)),
+    }
+    if chosen.json:
+        print(json.dumps(answer))
+        return 0
+    print(f"the same numbers in {256 * 500:,} decisions and {sum(ends.values())} ends of games")
+    print(f"SkipBoVectorEnv  {answer['vector_cards_random']:12,.0f} decisions per CPU-second")
+    print(f"slowest round    {answer['slowest_round']:12,.0f}")
+    print(f"skipbo.c         {answer['c_loop']:12,.0f}")
+    print(f"ratio            {answer['ratio']:12.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
