@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skipbo_env import env_parts
-from skipbo_env.engine import layout, moves
+from skipbo_env.engine import layout, moves, observe
 from skipbo_env.engine.rewards import act_checked
 from skipbo_env.record import RecordError, Replay, apply_with, check, read_records
 from skipbo_env.rules import Rules
@@ -132,7 +132,7 @@ def arrays_of(
     rewards = np.zeros((n, rules.players))
     for ply, action in enumerate(told.actions):
         players[ply] = state[layout.PLAYER]
-        observations.append(env_parts.observe(state, rules, int(players[ply]), observation))
+        observations.append(observe.observe(state, rules, int(players[ply]), observation))
         moves.legal_mask(state, masks[ply])
         # What an action pays does not hang on the order of a reshuffle, what follows does.
         script = told.scripts.get(ply)

@@ -211,7 +211,7 @@ class Table:
         nodes = [self.agents[a].max_nodes if a >= 0 else 1 for a in slots]
         noise = [self.agents[a].noise if a >= 0 else 0.0 for a in slots]
         seats = codes[games.seats][:, np.arange(rules.players) % rules.sides]
-        first = -1 if rules.first_player == "random" else int(rules.first_player)
+        first = layout.first_player_code(rules)
         play_games(
             self._new_state(),
             np.ascontiguousarray(seats),
