@@ -31,7 +31,8 @@ OPTIONS: dict[str, tuple[int, int]] = {
 }
 _NAME = re.compile(r"[a-z0-9][a-z0-9._:-]{0,99}")
 _OPTION = re.compile(r"([a-z_]{1,20})=([0-9]{1,9})")
-_REUSED = ("turn", "best")  # methods in which nothing is random, so that an agent keeps nothing
+# Methods in which nothing is random, so that an agent keeps nothing.
+_REUSED = ("turn", "planner", "best")
 
 
 @dataclass(frozen=True)

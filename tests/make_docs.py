@@ -274,12 +274,73 @@ def results() -> str:
     )
 
 
+# Agents ----------------------------------------------------------------------------------------
+
+
+def _measured(name: str) -> dict[str, Any]:
+    return dict(json.loads((ROOT / "docs" / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def levels() -> str:
+    """What docs/levels.json says; `python -m training.levels` writes it."""
+    measured = _measured("levels")
+    rows = []
+    for line in measured["levels"]:
+        low, high = line["interval"]
+        how = "any ending" if line["noise"] < 0 else f"noise {line['noise']:g}"
+        how = how if line["noise"] else "turn search"
+        how = f"search, {line['samples']} samples" if line["samples"] else how
+        rows.append(
+            (
+                line["level"],
+                line["model"],
+                how,
+                f"{line['win_rate']:.1%}",
+                f"{low:.1%} to {high:.1%}",
+                f"{line['games']:,}",
+            )
+        )
+    text = table("| level | judged by | plays by | against greedy | 95% interval | games |", rows)
+    return f"{text}\n\nTwo players, 30-card stocks, paired games, by `{measured['command']}`."
+
+
+def planner_results() -> str:
+    """What docs/planner.json says; `skipbo evaluate --json` writes it."""
+    measured = _measured("planner")
+    low, high = measured["interval"]
+    command = (
+        f"skipbo evaluate planner --against greedy --games {measured['games']} "
+        f"--seed {measured['seed']} --json"
+    )
+    return (
+        f"Against greedy it wins {measured['win_rate']:.1%} of {measured['games']:,} paired "
+        f"games of two players (95% interval {low:.1%} to {high:.1%}), by `{command}`."
+    )
+
+
+def coverage() -> str:
+    """What docs/coverage.json says; `python -m training.coverage` writes it."""
+    measured = _measured("coverage")
+    win, difference = measured["win"], measured["difference"]
+    return (
+        f"The errors are honest: over {measured['positions']} positions, nominal 95% intervals "
+        f"from {measured['samples']} samples an ending held the same estimator's value at "
+        f"{measured['times']} times the samples in {win['covered']:.1%} of {win['intervals']:,} "
+        f"probabilities and in {difference['covered']:.1%} of {difference['intervals']:,} paired "
+        f"differences. Their mean errors were {win['mean_se']:.4f} and "
+        f"{difference['mean_se']:.4f} (`{measured['command']}`)."
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "actions": action_table,
     "board": board_table,
+    "coverage": coverage,
+    "levels": levels,
     "network-rows": network_rows,
     "observation-cards": lambda: observation_table("cards"),
     "observation-features": lambda: observation_table("features"),
+    "planner": planner_results,
     "results": results,
     "rules-presets": rules_presets,
     "rules-settings": rules_settings,

@@ -109,14 +109,27 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("agent", nargs="?", default="two-player", help="a model's name or folder")
     parser.add_argument("--positions", type=int, default=500)
     parser.add_argument("--samples", type=int, default=40, help="rollouts of each ending")
+    parser.add_argument("--times", type=int, default=100, help="how many more to compare with")
+    parser.add_argument("--turns", type=int, default=1, help="whole turns of a rollout")
     parser.add_argument("--out", type=Path, default=OUT, help="the file to write")
     options = parser.parse_args(argv)
     agent = make_agent(options.agent)
     if not isinstance(agent, TurnAgent) or agent.model is None:
         parser.error(f"{options.agent} is no model")
     rules = Rules(players=agent.model.players, teams=agent.model.teams)
-    found = covered(agent, rules, options.positions, options.samples)
-    found = {"agent": options.agent, "sha256": agent.model.sha256, **found}
+    found = covered(
+        agent,
+        rules,
+        options.positions,
+        options.samples,
+        times=options.times,
+        turns=options.turns,
+    )
+    command = (
+        f"python -m training.coverage {options.agent} --positions {options.positions} "
+        f"--samples {options.samples} --times {options.times} --turns {options.turns}"
+    )
+    found = {"command": command, "sha256": agent.model.sha256, **found}
     options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(found))
     return 0

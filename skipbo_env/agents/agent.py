@@ -58,8 +58,9 @@ from skipbo_env.rules import Rules
 METHODS = ("turn", "search")
 MAX_BUDGET_MS = 3_600_000
 SAMPLES = 1000  # of a search that is given neither samples nor time
-# Win probability between the two best endings beyond which a player need not look closer.
-CLEAR = 0.15
+# An ending that the network puts so much win probability behind the best is not looked at in play:
+# over 130 positions the two differed from deep rollouts by 0.024 in the root mean square.
+CLEAR = 0.08
 SEARCH_OPTIONS = {
     "samples": (1, MAX_SAMPLES),
     "budget_ms": (1, MAX_BUDGET_MS),
@@ -422,7 +423,8 @@ class SearchAgent:
         if len(legal) == 1:
             return legal
         endings, _ = ender.endings(game.state)
-        if len(endings) == 1 or endings[0].value - endings[1].value > CLEAR:
+        endings = [e for e in endings if endings[0].value - e.value <= CLEAR]
+        if len(endings) == 1:
             return endings[0].plan
         sampler = Sampler(game.state, endings, workers, self.seed ^ ender.public_key())
         sampler.run(deadline)
@@ -453,7 +455,8 @@ class SearchAgent:
 
         Returns:
             As `TurnAgent.suggest`, with "win_se", "delta_se" and "n" for each move, "raw_win" in
-            the root (the network's own value), and "search": {"samples", "seed", "stopped_by"}.
+            the root (the network's own value), "search": {"samples", "seed", "stopped_by"} and
+            "warnings".
 
         Raises:
             AgentError: nothing is left to consider, or the model does not play these rules.
@@ -515,6 +518,7 @@ class SearchAgent:
             "root": {"win": _each_side(game, estimates[best].win), "raw_win": raw},
             "moves": moves_told,
             "search": {"samples": done[0], "seed": self.seed, "stopped_by": done[1]},
+            "warnings": [] if model else ["win: by the planner's evaluation, no probability"],
         }
 
     def _estimate(

@@ -61,10 +61,10 @@ class Settings:
 
     samples: int | None = None
     budget_ms: int | None = None
-    candidates: int = 6
+    candidates: int = 5
     turns: int = 1
     nodes: int = 64
-    trust: float = 0.01
+    trust: float = 0.015
     threads: int = 1
 
 
@@ -76,7 +76,7 @@ class Ending:
         plan: the actions that lead to it.
         value: the network's win probability; 1 where it wins the game.
         kind: TURN_OVER, FLIP, REFILL or FLIP_REFILL; -1 where the search was cut off before.
-        slots: its features; equal for equal endings.
+        slots: its features; equal for endings that the network cannot tell apart.
     """
 
     plan: list[int]
@@ -284,7 +284,7 @@ class Sampler:
         """
         jobs = self._jobs(list(range(len(self.endings))), samples)
         self._do(jobs, 0, len(jobs))
-        found = self._measure(0)
+        found = self._measure_honestly(0)
         return {
             "win": [(m, math.sqrt(v / samples)) for m, v in found[:, :2].tolist()],
             "difference": [(m, math.sqrt(v / samples)) for m, v in found[1:, 3:5].tolist()],
@@ -337,11 +337,29 @@ class Sampler:
         moments(self._values, self._lucks, self._counts, self._weights, reference, self._moments)
         return self._moments
 
-    def _scores(self, reference: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _measure_honestly(self, reference: int) -> NDArray[np.float64]:
+        """As `_measure`, the variances made larger by what few samples hide."""
+        found = self._measure(reference)
+        values = [
+            self._values[e, :n] - self._lucks[e, :n] @ self._weights
+            for e, n in enumerate(self._counts.tolist())
+        ]
+        fitted = LUCKS if self._weights.any() else 0
+        for e, own in enumerate(values):
+            pairs = int(found[e, 2])
+            found[e, 1] = _honest(found[e, 1], own, fitted)
+            if e != reference:
+                difference = own[:pairs] - values[reference][:pairs]
+                found[e, 4] = _honest(found[e, 4], difference, fitted)
+        return found
+
+    def _scores(
+        self, reference: int = 0, *, honest: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Each ending's difference to the reference, by rollouts and network together, and its
         standard error (infinite without samples).
         """
-        found = self._measure(reference)
+        found = self._measure_honestly(reference) if honest else self._measure(reference)
         pairs, mean, spread = found[:, 2], found[:, 3], found[:, 4]
         known = pairs >= 2
         known[reference] = False
@@ -370,7 +388,7 @@ class Sampler:
     def estimates(self) -> list[Estimate]:
         """What is known of each ending; some sample must have been made."""
         best = self.best()
-        scores, errors = self._scores(best)
+        scores, errors = self._scores(best, honest=True)
         found = self._moments
         win, spread, n = found[best, 0], found[best, 1], int(self._counts[best])
         win_variance = spread / n
@@ -394,3 +412,25 @@ class Sampler:
                 )
             )
         return told
+
+
+def _honest(variance: float, values: NDArray[np.floating[Any]], fitted: int) -> float:
+    """A sample's variance, enlarged for what a small sample does not show.
+
+    The weights of the luck are fitted to the same samples, which costs their number of degrees of
+    freedom twice (Lavenberg and Welch, Management Science 1981). And most differences between
+    endings are near zero with a few large ones, so that a small sample often lacks the large ones:
+    it is taken as if its most extreme value had come once more.
+
+    Args:
+        variance: of one sample, with n - 1.
+        values: the n samples.
+        fitted: how many weights were fitted.
+    """
+    n = len(values)
+    if n < 2:
+        return variance
+    if fitted:
+        free = max(n - fitted - 2, 1)
+        variance *= (n - 1) * (n - 2) / (max(n - fitted - 1, 1) * free) if n > 2 else 1.0
+    return variance + float(np.max((values - values.mean()) ** 2)) / n

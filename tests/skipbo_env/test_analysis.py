@@ -10,6 +10,7 @@ import pytest
 
 from skipbo_env import make_agent
 from skipbo_env.analysis import analyse
+from skipbo_env.chart import side_wins, sparkline
 from skipbo_env.cli import run
 from skipbo_env.commands import analyse as command
 from skipbo_env.game import Game
@@ -81,6 +82,38 @@ def draw_due(record: Any) -> Any:
     return game.events()[len(record["events"])]
 
 
+def test_what_came_to_light_is_told(models: Path) -> None:
+    """Each draw and each stock card turned up stands once, with the decision that showed it."""
+    record = record_of("short", 4)
+    found = analyse(record, make_agent("test-two", models_dir=models))
+    shown = [event for decision in found["decisions"] for event in decision["shown"]]
+    draws = [event for event in record["events"] if event["type"] == "draw"]
+    assert [event for event in shown if event["type"] == "draw"] == draws[1:]
+    flips = [event for event in shown if event["type"] == "flip"]
+    for board in (0, 1):
+        stock = record["deal"]["stocks"][board]
+        turned = [event["card"] for event in flips if event["board"] == board]
+        assert turned == stock[::-1][1 : len(turned) + 1]
+    assert flips
+    assert all(decision["reasons"] for decision in found["decisions"])
+
+
+def test_the_course_of_a_game(models: Path) -> None:
+    """A side's probabilities and its result, two sides' summing to one; bars of all heights."""
+    found = analyse(record_of("short", 4), make_agent("test-two", models_dir=models))
+    wins = side_wins(found)
+    assert [len(course) for course in wins] == [found["decisions_total"] + 1] * 2
+    for first, second in zip(*wins, strict=True):
+        assert first + second == pytest.approx(1.0, abs=2e-6)
+    assert {course[-1] for course in wins} == {0.0, 1.0}
+    assert sparkline([0.0, 0.25, 0.5, 0.75, 1.0], 60) == "▁▃▅▇█"
+    assert len(sparkline([0.5] * 200, 60)) == 60
+    blind = analyse(record_of("short", 4), make_agent("greedy"))
+    assert side_wins(blind) == [[], []]
+    three = analyse(record_of({"players": 3, "stock_size": 3}, 4), make_agent("greedy"))
+    assert side_wins(three) == [[], [], []]
+
+
 def test_the_time_is_kept(models: Path) -> None:
     record = record_of("short", 4)
     agent = make_agent("test-two", models_dir=models)
@@ -110,7 +143,15 @@ def test_the_command(
     assert "judged by test-two" in text
     assert "blunder" in text
     assert "luck" in text
+    assert "the cards that mattered most" in text
+    assert any(bar in text for bar in "▁▂▃▄▅▆▇█")
+    picture = tmp_path / "game.png"
+    assert run(command, "analyse", [*words, "--plot", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    capsys.readouterr()
     for bad, told in (
+        ([*words, "--plot", "game.svg"], "--plot: must end in .png"),
+        ([*words, "--plot", str(tmp_path / "none" / "a.png")], "--plot: there is no folder"),
         ([str(games), "--game", "3"], "no record 3"),
         ([str(games), "--agent", "nobody"], "nobody"),
         ([str(tmp_path / "none.jsonl")], "No such file"),
