@@ -28,9 +28,9 @@ TRAIN_ARGS ?=
 PYTEST_WORKERS ?= 2
 PYTEST_ARGS ?=
 
-# make test-compat COMPAT='rllib agilerl'
+# make test-compat COMPAT='rllib pettingzoo-1.24'
 COMPAT_PAIRS := pettingzoo-1.24 pettingzoo-1.26 pettingzoo-newest
-COMPAT_LIBRARIES := rllib agilerl
+COMPAT_LIBRARIES := rllib
 COMPAT ?= $(COMPAT_PAIRS) $(COMPAT_LIBRARIES)
 COMPAT_VENVS ?= .venv-compat
 

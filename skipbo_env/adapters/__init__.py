@@ -5,8 +5,7 @@
     torchrl     `SkipBoTorchRLEnv` and `masked_actor`
     tianshou    `SkipBoTianshouEnv`, for the DQN family
     rllib       `SkipBoMultiAgentEnv` and `masked_ppo_config`
-    agilerl     `make_vec_env`
 
-Importing this package imports none of them; each module needs its library, of the extra `compat`
-or by hand, see its page.
+Importing this package imports none of them; each module needs its library, from the extra
+`compat` or by hand, see its page.
 """

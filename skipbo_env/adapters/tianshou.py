@@ -16,10 +16,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from skipbo_env import env_parts
 from skipbo_env.gym_env import SkipBoEnv
 
 
-class SkipBoTianshouEnv(gymnasium.ObservationWrapper[dict[str, NDArray[Any]], Any, Any]):
+class SkipBoTianshouEnv(gymnasium.ObservationWrapper[Any, Any, Any]):
     """`SkipBoEnv` with observations {"obs", "mask"}; an illegal action raises.
 
     Args:
@@ -37,13 +38,12 @@ class SkipBoTianshouEnv(gymnasium.ObservationWrapper[dict[str, NDArray[Any]], An
         for name in ("dict_obs", "illegal"):
             if name in kwargs:
                 raise ValueError(f"{name}: is settled by this adapter")
-        super().__init__(SkipBoEnv(dict_obs=True, illegal="raise", **kwargs))
-        inner = self.env.observation_space
-        assert isinstance(inner, spaces.Dict)
+        env = SkipBoEnv(dict_obs=True, illegal="raise", **kwargs)
+        super().__init__(env)
         self.observation_space = spaces.Dict(
             {
-                "obs": inner["observation"],
-                "mask": spaces.Box(0, 1, inner["action_mask"].shape, np.bool_),
+                "obs": env_parts.observation_box(env.rules, env.observation),
+                "mask": spaces.Box(0, 1, (env.rules.num_actions,), np.bool_),
             }
         )
 

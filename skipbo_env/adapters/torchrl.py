@@ -17,6 +17,7 @@ from torchrl.data import Binary, Bounded, Categorical, Composite, Unbounded
 from torchrl.envs import EnvBase
 from torchrl.modules import MaskedCategorical, ProbabilisticActor
 
+from skipbo_env import env_parts
 from skipbo_env.vector_env import SkipBoVectorEnv
 
 
@@ -54,7 +55,8 @@ class SkipBoTorchRLEnv(EnvBase):
             num_envs, opponents=opponents, autoreset_mode=AutoresetMode.DISABLED, **kwargs
         )
         super().__init__(batch_size=[num_envs])
-        box, actions = self.env.single_observation_space, self.env.rules.num_actions
+        actions = self.env.rules.num_actions
+        box = env_parts.observation_box(self.env.rules, self.env.observation)
         dtype = torch.float32 if self.env.observation == "features" else torch.int8
         self.observation_spec = Composite(
             observation=Bounded(
