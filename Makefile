@@ -28,6 +28,12 @@ TRAIN_ARGS ?=
 PYTEST_WORKERS ?= 2
 PYTEST_ARGS ?=
 
+# make test-compat COMPAT='rllib pettingzoo-1.24'
+COMPAT_PAIRS := pettingzoo-1.24 pettingzoo-1.26 pettingzoo-newest
+COMPAT_LIBRARIES := rllib
+COMPAT ?= $(COMPAT_PAIRS) $(COMPAT_LIBRARIES)
+COMPAT_VENVS ?= .venv-compat
+
 # make verify-long VERIFY_ARGS='--decisions 10000000'
 VERIFY_ARGS ?=
 
@@ -55,6 +61,16 @@ serve: $(VENV)/.installed-serve ## run the service and its page on HOST:PORT (12
 .PHONY: test
 test: $(VENV)/.installed-all ## run the tests, but for the slow ones; PYTEST_ARGS='-k name' to choose
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m 'not slow' $(PYTEST_ARGS)
+
+.PHONY: test-compat
+test-compat: $(COMPAT:%=test-compat-%) ## test other versions and libraries, each in an environment of its own; COMPAT=NAME to choose
+
+# The environments under every pair of versions; the libraries by their own tests. No tests is an error here (5).
+.PHONY: $(COMPAT:%=test-compat-%)
+$(COMPAT:%=test-compat-%): test-compat-%: $(COMPAT_VENVS)/%/.installed
+	$(COMPAT_VENVS)/$*/bin/python -m pytest -p no:cacheprovider $(PYTEST_ARGS) $(if $(filter $*,$(COMPAT_PAIRS)), \
+	  tests/skipbo_env/test_aec.py tests/skipbo_env/test_gym.py tests/skipbo_env/test_vector.py, \
+	  tests/adapters/test_$*.py)
 
 .PHONY: verify-long
 verify-long: $(VENV)/.installed-all ## compare engine and reference at length, VERIFY_ARGS='--decisions N'; then the slow tests
@@ -91,8 +107,8 @@ clean: ## remove build output and caches
 	find skipbo_env training serve tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: distclean
-distclean: clean ## remove .venv too
-	rm -rf $(VENV)
+distclean: clean ## remove .venv and .venv-compat too
+	rm -rf $(VENV) $(COMPAT_VENVS)
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
@@ -111,4 +127,15 @@ $(VENV)/.build-tools: $(VENV)/.created constraints.txt
 # $(VENV)/.installed-EXTRA: the package, editable, with that extra. `serve` installs no torch.
 $(VENV)/.installed-%: $(VENV)/.build-tools $(BUILD_FILES)
 	$(INSTALL) --no-build-isolation -e '.[$*]'
+	@touch $@
+
+# An environment of tests/compat/NAME.txt: the package with what that file lists. A version given there takes the place
+# of the one in constraints.txt, which holds for everything else.
+$(COMPAT_VENVS)/%/.installed: tests/compat/%.txt $(BUILD_FILES)
+	$(PYTHON) -m venv --clear $(@D)
+	sed -n 's/^\([A-Za-z0-9-]*\)[=<>].*/^\1==/p' $< >$(@D)/replaced
+	grep -v -i -f $(@D)/replaced constraints.txt >$(@D)/constraints.txt
+	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt setuptools pytest
+	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt --no-build-isolation \
+	  -r $< -e '.$(if $(filter $*,$(COMPAT_LIBRARIES)),[train])'
 	@touch $@

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from itertools import groupby
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -23,15 +22,10 @@ from skipbo_env import actions
 from skipbo_env.agents import network
 from skipbo_env.engine import layout, observe
 from skipbo_env.rules import INDIVIDUALS, PRESETS, TEAM_TABLES, Rules, RulesError
+from tests.pages import ROOT, files
 from training import cli, config
 
-ROOT = Path(__file__).parents[1]
 REGION = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
-
-
-def files() -> list[Path]:
-    """Every page of the manual, the README among them."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def with_tables(text: str) -> str:

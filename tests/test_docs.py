@@ -1,9 +1,6 @@
 """README.md and docs/: generated tables are current, examples are valid, blocks run, links lead
-somewhere, commands exist.
-
-A comment before a code block says what it is: `<!-- runnable -->` (the runnable blocks of a page
-run one after the other), `<!-- file: NAME -->` (saved for them), `<!-- example: KIND -->` (read as
-what it shows).
+somewhere, commands exist. How blocks are marked stands in tests/pages.py; the pages about libraries
+run in tests/adapters/.
 """
 
 from __future__ import annotations
@@ -14,10 +11,9 @@ import importlib.util
 import json
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from safetensors.numpy import save_file
@@ -29,36 +25,13 @@ from skipbo_env.agents.heuristics import discard_merit
 from skipbo_env.agents.models import empty_network
 from skipbo_env.position import Position
 from skipbo_env.record import check
-from tests.make_docs import REGION, ROOT, TABLES, files, with_tables
+from tests.make_docs import REGION, TABLES, with_tables
+from tests.pages import ALL, BLOCK, PAGES, ROOT, Block, number, run_page
 
-PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files()}
-BLOCK = re.compile(
-    r"(?:^<!-- (?P<mark>[^\n]*) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
-class Block(NamedTuple):
-    """A fenced block of a page, with the comment before it."""
-
-    page: str
-    mark: str
-    kind: str
-    text: str
-
-
-def blocks(page: str) -> Iterator[Block]:
-    for found in BLOCK.finditer(PAGES[page]):
-        yield Block(page, found["mark"] or "", found["kind"], found["text"])
-
-
-ALL = [block for page in PAGES for block in blocks(page)]
 EXAMPLES = [block for block in ALL if block.mark.startswith("example: ")]
-
-
-def number(block: Block) -> str:
-    return f"{block.page}-{ALL.index(block)}"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -143,22 +116,14 @@ def test_action_texts_of_the_pages_are_read() -> None:
 # Code ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if "<!-- runnable -->" in PAGES[p]])
+RUNNABLE = [page for page in PAGES if "<!-- runnable -->" in PAGES[page]]
+
+
+@pytest.mark.parametrize("page", [page for page in RUNNABLE if "/libraries/" not in page])
 def test_code_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    names: dict[str, Any] = {"__name__": "example"}
-    saved = []
-    for block in blocks(page):
-        if block.mark.startswith("file: "):
-            saved.append(block.mark.removeprefix("file: "))
-            (tmp_path / saved[-1]).write_text(block.text, encoding="utf-8")
-        elif block.mark == "runnable":
-            exec(compile(block.text, f"{page} ({number(block)})", "exec"), names)  # noqa: S102 - our own pages
-    for name in saved:
-        sys.modules.pop(Path(name).stem, None)
+    names = run_page(page, tmp_path, monkeypatch)
     capsys.readouterr()
     if page == "docs/agents.md":
         merit = getattr(discard_merit, "py_func", discard_merit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import doctest
 import pickle
+import random
 from typing import Any
 
 import gymnasium
@@ -270,6 +271,67 @@ def test_seeds_decide_every_later_game() -> None:
     for env in starts:
         env.reset(seed=11)
     assert np.array_equal(starts[0].game.state, Game(Rules(first_player=0), seed=11).state)
+
+
+def test_no_global_generator_is_used_or_changed() -> None:
+    totals = []
+    for seed in (1, 2):
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002 - the global one, on purpose
+        before = random.getstate(), np.random.get_state()[1].tobytes()  # noqa: NPY002
+        env = SkipBoEnv(opponents=["random", "greedy"], players=3, rules="short")
+        totals.append([play(env, 4)[0] for _ in range(3)])
+        assert before == (random.getstate(), np.random.get_state()[1].tobytes())  # noqa: NPY002
+    assert totals[0] == totals[1]
+
+
+def test_a_seeded_game_replays_across_reshuffles() -> None:
+    env, twin = (SkipBoEnv(opponents="play-first") for _ in range(2))
+    twin.reset(seed=1)
+    reshuffles = 0
+    for seed in range(4):
+        info = env.reset(seed=seed)[1]
+        twin.reset(seed=seed)
+        over = False
+        while not over:
+            action = int(info["action_mask"].argmax())
+            step, other = env.step(action), twin.step(action)
+            assert np.array_equal(step[0], other[0])
+            assert step[1:4] == other[1:4]
+            over, info = step[2] or step[3], step[-1]
+        reshuffles += int(env.game.state[layout.RESHUFFLES])
+    assert reshuffles > 3
+
+
+@pytest.mark.parametrize("observation", ["features", "cards"])
+def test_the_last_observation_is_the_learners_view_of_the_finished_game(observation: str) -> None:
+    env = SkipBoEnv(rules=Rules(stock_size=2), players=3, observation=observation)
+    winners = set()
+    for seed in range(12):
+        info = env.reset(seed=seed)[1]
+        over = False
+        while not over:
+            action = int(info["action_mask"].argmax())
+            seen, _, terminated, truncated, info = env.step(action)
+            over = terminated or truncated
+        game = env.game
+        assert game.over
+        assert np.array_equal(seen, game.observation(env.player, observation))
+        winners.add(game.result["winner"] == env.player)  # type: ignore[index]
+    assert winners == {True, False}
+
+
+def test_sampling_with_the_mask_stays_legal() -> None:
+    env = SkipBoEnv(illegal="raise", rules="short", opponents="random")
+    info = env.reset(seed=1)[1]
+    env.action_space.seed(1)
+    for _ in range(300):
+        mask = info["action_mask"]
+        action = env.action_space.sample(mask)
+        assert mask[action]
+        *_, terminated, truncated, info = env.step(action)
+        if terminated or truncated:
+            info = env.reset()[1]
 
 
 @pytest.mark.parametrize("how", [copy.deepcopy, pickled])

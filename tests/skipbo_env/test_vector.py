@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import doctest
 import pickle
+import random
 from collections import Counter
 from typing import Any
 
@@ -409,6 +410,34 @@ def test_the_shaped_weight_can_be_annealed() -> None:
     assert sum(map(bool, paid)) > 3
     for step, values in enumerate(paid):
         assert values <= {0.2 / 2**step}
+
+
+@pytest.mark.parametrize("opponents", [None, "random"])
+def test_no_global_generator_is_used_or_changed(opponents: Any) -> None:
+    answers = []
+    for seed in (1, 2):
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002 - the global one, on purpose
+        before = random.getstate(), np.random.get_state()[1].tobytes()  # noqa: NPY002
+        answers.append(run(SkipBoVectorEnv(3, rules=SHORT, opponents=opponents), 60))
+        assert before == (random.getstate(), np.random.get_state()[1].tobytes())  # noqa: NPY002
+    assert same(*answers)
+
+
+@pytest.mark.parametrize("opponents", [None, "play-first"])
+def test_seeded_rows_replay_across_reshuffles(opponents: Any) -> None:
+    env, twin = (
+        SkipBoVectorEnv(rows, opponents=opponents, autoreset_mode="NextStep") for rows in (4, 2)
+    )
+    infos, other = env.reset(seed=3)[1], twin.reset(seed=3)[1]
+    most = 0
+    for _ in range(400):
+        infos, other = env.step(plays_first(infos))[-1], twin.step(plays_first(other))[-1]
+        for row in range(2):
+            game = env.game(row)
+            assert live(game) == live(twin.game(row))
+            most = max(most, int(game.state[layout.RESHUFFLES]))
+    assert most > 1
 
 
 @pytest.mark.parametrize("how", [copy.deepcopy, pickled])
