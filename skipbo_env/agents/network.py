@@ -86,6 +86,7 @@ _SEAT_ROWS = _DRAW_ROWS + 20
 BOARD_ROWS = 15 + 41 + 169 + 338 + 196 + 12 + 13 * 5
 _R_SIZE, _R_NEAR, _R_CHAIN, _R_PILE, _R_DEPTH, _R_KIND = 15, 56, 225, 563, 759, 771
 NO_CHAIN = 13 * 12 + 12  # no top, or another board's that is not yet seen
+UNSEEN_CHAIN = 169  # the first value for the own top when it is not yet seen
 
 
 def num_slots(players: int, boards: int) -> int:
@@ -286,7 +287,7 @@ def reach_row(state, player, board):
                 without |= 1 << rank
             rank = rank + 1 if rank < 12 else 1
     few = np.int64(popcount(np.uint64(without)))
-    return 169 + 13 * few + np.int64(popcount(np.uint64(reached)))
+    return UNSEEN_CHAIN + 13 * few + np.int64(popcount(np.uint64(reached)))
 
 
 @kernel

@@ -19,6 +19,7 @@ from skipbo_env.agents.network import (
     FLIP_REFILL,
     REFILL,
     TURN_OVER,
+    UNSEEN_CHAIN,
     Network,
     num_rows,
     row_groups,
@@ -38,8 +39,7 @@ NATURAL_KEPT = {TURN_OVER: -0.03, FLIP: 0.03, REFILL: 0.0, FLIP_REFILL: 0.0}
 SECOND_OF_A_KIND = -0.04
 # How likely a stock card is to be played next turn, by the cards that hand and luck must supply.
 REACH = (1.0, 0.62, 0.4, 0.26, 0.17, 0.11, 0.07, 0.05, 0.03, 0.02, 0.01, 0.0, 0.0)
-OWN_REACH = 0.12  # what that is worth to its owner when the turn is over
-GOING_REACH = 0.25  # and when the turn goes on
+OWN_REACH = 0.4  # what that is worth to its owner
 OTHER_REACH = 0.3  # and costs the others
 
 
@@ -70,16 +70,19 @@ def _pile(top: int, second: int) -> float:
     return -0.03 - 0.004 * (top - second)
 
 
-def _near(kind: int, nearest: int) -> float:
-    """The own stock's top and the piles: how many cards the nearest one lacks."""
-    return REACH[min(nearest, 12)] * (OWN_REACH if kind == TURN_OVER else GOING_REACH)
+def _chain(value: int) -> float:
+    """The own stock's top: how many cards are missing, or how many ranks would fit if it is not
+    seen yet.
+    """
+    if value < UNSEEN_CHAIN:
+        return OWN_REACH * REACH[min(value // 13, 12)]
+    return OWN_REACH * ((value - UNSEEN_CHAIN) % 13) / 12
 
 
-def _of_board(kind: int, name: str, value: int, own: bool, share: float, turn: float) -> float:
+def _of_board(name: str, value: int, own: bool, share: float, turn: float) -> float:
     """A term of a board.
 
     Args:
-        kind: the ending's.
         name: the slot within the board.
         value: what it holds.
         own: whether the board is of the mover's side.
@@ -88,9 +91,9 @@ def _of_board(kind: int, name: str, value: int, own: bool, share: float, turn: f
     """
     if name == "size":
         return -CARD * value if own else CARD * share * value
-    if name == "near" and own and turn == 0.0:
-        return _near(kind, value // 13)
-    if name == "chain" and turn > 0.0:
+    if name == "chain" and turn == 0.0:
+        return _chain(value)
+    if name == "chain":
         return REACH[min(value // 13, 12)] * turn * (OTHER_REACH if own else -OTHER_REACH)
     if name == "pile" and own and turn == 0.0:
         return _pile(value // 14, value % 14)
@@ -119,7 +122,7 @@ def planner_network(players: int, teams: int) -> Network:
                     own = k == 0 or (teams > 0 and k == 1)
                     after = k // 2 if teams else k  # sides from the mover's on
                     turn = 0.0 if k == 0 else 0.5 if own else 0.5 ** (after - 1)
-                    term = _of_board(kind, board[2], value, own, 1 / (rules.sides - 1), turn)
+                    term = _of_board(board[2], value, own, 1 / (rules.sides - 1), turn)
                 w1[first + value, kind] = term
     w2 = np.zeros((_HIDDEN, _HIDDEN2), np.float32)
     w2[: len(KINDS), 0] = 1.0
