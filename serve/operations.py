@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -16,14 +17,28 @@ import numpy as np
 from flask import Flask, Response, current_app, g, request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
+from pydantic_core import to_json as fast_json
 
 from serve import limits
-from serve.problems import Problem
+from serve.problems import Problem, pointer_to
 
 _Body = TypeVar("_Body", bound=BaseModel)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _ALWAYS = ("too-many-requests", "internal-error")
 _WITH_BODY = ("not-json", "too-large", "unsupported-media-type", "invalid-body")
+
+
+@dataclass(frozen=True)
+class Later:
+    """What an operation returns whose answer takes long: status 202.
+
+    Attributes:
+        data: JSON data that say how it stands.
+        location: where to ask for it.
+    """
+
+    data: Any
+    location: str
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,7 @@ class Operation:
         limit: bytes of a body.
         status: of the answer; 201 names the new thing's address by its "id".
         optional: whether the body may be left out.
+        later: the model of a 202 answer, where the function may return `Later`.
     """
 
     method: str
@@ -54,6 +70,7 @@ class Operation:
     limit: int
     status: int = 200
     optional: bool = False
+    later: type[BaseModel] | None = None
 
     @property
     def template(self) -> str:
@@ -74,6 +91,7 @@ def operation(
     limit: int = limits.BODY,
     status: int = 200,
     optional: bool = False,
+    later: type[BaseModel] | None = None,
 ) -> Callable[[_Function], _Function]:
     """Make a function an endpoint.
 
@@ -86,6 +104,7 @@ def operation(
         limit: bytes of a body.
         status: of the answer; 201 names the new thing's address by its "id".
         optional: the body may be left out, and is then the model's defaults.
+        later: the model of a 202 answer; the function may then return `Later`.
     """
 
     def decorate(function: _Function) -> _Function:
@@ -105,6 +124,7 @@ def operation(
                 limit,
                 status,
                 optional,
+                later,
             )
         )
         return function
@@ -126,6 +146,10 @@ def _view(op: Operation) -> Callable[..., Response]:
             left_out = op.optional and not _has_body()
             parameters["body"] = op.body() if left_out else read_body(op.body, op.limit)
         data = op.function(**parameters)
+        if isinstance(data, Later):
+            response = json_response(data.data, model=op.later, status=202)
+            response.headers["Location"] = data.location
+            return response
         response = json_response(data, model=op.returns, status=op.status)
         if op.status == 201:
             response.headers["Location"] = f"{op.path}/{data['id']}"
@@ -180,7 +204,7 @@ def invalid_body(error: ValidationError, data: bytes) -> Problem:
 
 def _pointer(location: Sequence[int | str], data: Any) -> str:
     """An RFC 6901 pointer from pydantic's location, less its names of a union's branches."""
-    parts = []
+    parts: list[str | int] = []
     for place, part in enumerate(location):
         if isinstance(data, Mapping) and part in data:
             data = data[str(part)]
@@ -188,8 +212,8 @@ def _pointer(location: Sequence[int | str], data: Any) -> str:
             data = data[part]
         elif not (isinstance(data, Mapping) and place == len(location) - 1):
             continue  # a branch's name; the last part of a missing field stays
-        parts.append(str(part)[:60].replace("~", "~0").replace("/", "~1"))
-    return "".join(f"/{part}" for part in parts)
+        parts.append(part)
+    return pointer_to(*parts)
 
 
 def _plain(value: Any) -> Any:
@@ -209,6 +233,10 @@ def to_json(data: Any) -> str:
     Raises:
         ValueError: a NaN or an infinity, which JSON does not have.
     """
+    with suppress(ValueError):  # such as half of a surrogate pair, which json can write
+        text = fast_json(data, fallback=_plain, inf_nan_mode="constants").decode()
+        if text.isascii() and "NaN" not in text and "Infinity" not in text:
+            return text
     return json.dumps(data, default=_plain, allow_nan=False, separators=(",", ":"))
 
 
