@@ -119,10 +119,10 @@ def create_app(
         keep_days=settings.keep_days,
     )
     gate = Gate(settings.searches or free_cores(settings.workers))
-    if settings.threads < gate.threads:
+    if settings.handlers < gate.threads:
         raise ValueError(
             f"threads: {gate.slots} searches at once need {gate.threads} or more, "
-            f"got {settings.threads}"
+            f"got {settings.handlers}"
         )
     metrics = Metrics()
     limit = settings.rate_limit

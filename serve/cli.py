@@ -54,7 +54,7 @@ def run(settings: Settings) -> int:
     app = make_app(settings)
     state: Service = app.extensions["skipbo"]
     server = Server(
-        app, settings.host, settings.port, settings.threads, behind_proxy=settings.proxies > 0
+        app, settings.host, settings.port, settings.handlers, behind_proxy=settings.proxies > 0
     )
 
     def announce() -> None:

@@ -72,7 +72,7 @@ def _serve_here() -> None:
     from serve.server import Server
 
     settings = Settings()
-    server = Server(_under_test(), settings.host, settings.port, settings.threads)
+    server = Server(_under_test(), settings.host, settings.port, settings.handlers)
     print(server.url, flush=True)
     server.run()
 
@@ -104,7 +104,7 @@ def _proc(pid: int, name: str) -> str:
 
 
 @contextlib.contextmanager
-def running(server: str, threads: int, workers: int) -> Iterator[Service]:
+def running(server: str, workers: int) -> Iterator[Service]:
     """The service with one of its two servers, ready to answer, for the time of a block.
 
     Raises:
@@ -119,7 +119,6 @@ def running(server: str, threads: int, workers: int) -> Iterator[Service]:
         Settings(
             host="127.0.0.1",
             port=port,
-            threads=threads,
             workers=workers if server == "gunicorn" else 1,
             database_url=f"sqlite:///{folder}/games.db",
         ).export(environment)
@@ -428,7 +427,6 @@ def load(
     seconds: float = 30.0,
     clients: int = 16,
     rounds: int = 9,
-    threads: int = 8,
     workers: int = 2,
     json: bool = False,
 ) -> int:
@@ -442,7 +440,6 @@ def load(
         seconds: How long the soak takes; the check of /healthz takes a third of it.
         clients: Clients at once; the rates are taken with a quarter of them.
         rounds: How often each rate is taken.
-        threads: Requests that a process handles at once.
         workers: Processes of gunicorn's.
         json: One JSON object on standard output.
     """
@@ -455,7 +452,7 @@ def load(
         "readers": lambda service: check_readers(service, clients),
     }
     found: dict[str, Any] = {"server": server, "workers": workers if server == "gunicorn" else 1}
-    with running(server, threads, workers) as service:
+    with running(server, workers) as service:
         for name in checks:
             found[name] = steps[name](service)
     good = all(found[name]["ok"] for name in checks)

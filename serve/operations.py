@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -17,7 +16,6 @@ import numpy as np
 from flask import Flask, Response, current_app, g, request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
-from pydantic_core import to_json as fast_json
 
 from serve import limits
 from serve.problems import Problem, pointer_to
@@ -233,10 +231,6 @@ def to_json(data: Any) -> str:
     Raises:
         ValueError: a NaN or an infinity, which JSON does not have.
     """
-    with suppress(ValueError):  # such as half of a surrogate pair, which json can write
-        text = fast_json(data, fallback=_plain, inf_nan_mode="constants").decode()
-        if text.isascii() and "NaN" not in text and "Infinity" not in text:
-            return text
     return json.dumps(data, default=_plain, allow_nan=False, separators=(",", ":"))
 
 

@@ -85,10 +85,11 @@ class Settings:
         1,
         "Processes. One is served by waitress, several by gunicorn, which Windows lacks.",
     )
-    threads: Annotated[int, Ge(1), Le(256)] = _setting(
+    threads: Annotated[int, Ge(1), Le(256)] | None = _setting(
         "threads",
-        8,
-        "Requests that a process handles at once.",
+        None,
+        "Requests that a process handles at once; unless given 8, or 32 in each of several "
+        "processes, where a client that stalls holds a thread for up to 10 seconds.",
     )
     searches: Annotated[int, Ge(1), Le(64)] | None = _setting(
         "searches",
@@ -158,6 +159,11 @@ class Settings:
                 environment.pop(variable, None)
             else:
                 environment[variable] = ",".join(value) if isinstance(value, tuple) else str(value)
+
+    @property
+    def handlers(self) -> int:
+        """Requests that a process handles at once."""
+        return self.threads or (8 if self.workers == 1 else 32)
 
     @property
     def hosts(self) -> tuple[str, ...]:

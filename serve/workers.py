@@ -8,6 +8,8 @@ process. The settings come from the environment, see serve/settings.py.
 from __future__ import annotations
 
 import shutil
+import socket
+import struct
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from gunicorn import util
 from serve.server import address, refusal
 from serve.settings import Settings, one_math_thread, prepare_metrics
 
+STALL_S = 10  # that a client may stop in the middle of a request or an answer
+
 settings = Settings()
 one_math_thread()
 
@@ -25,7 +29,7 @@ wsgi_app = "serve.wsgi:app"
 bind = address(settings.host, settings.port)
 workers = settings.workers
 worker_class = "gthread"
-threads = settings.threads
+threads = settings.handlers
 preload_app = False
 timeout = 30
 graceful_timeout = 15  # a review takes up to 10 s
@@ -44,8 +48,15 @@ def on_starting(server: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Tell where the service listens; it is ready once its processes are warm."""
+    """Tell where the service listens; it is ready once its processes are warm.
+
+    A thread that reads a body, or writes to a client, waits for it: with a limit, which the
+    connections take over from the socket that listens.
+    """
+    limit = struct.pack("ll", STALL_S, 0)
     for listener in server.LISTENERS:
+        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         print(f"Skip-Bo service at {listener}, {server.num_workers} processes", flush=True)
 
 

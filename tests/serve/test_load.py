@@ -34,7 +34,7 @@ WORKERS = 2
 
 @pytest.fixture(scope="module", params=["waitress", "gunicorn"])
 def service(request: pytest.FixtureRequest) -> Iterator[Service]:
-    with running(request.param, threads=8, workers=WORKERS) as started:
+    with running(request.param, workers=WORKERS) as started:
         yield started
 
 
@@ -108,7 +108,7 @@ def test_a_running_request_is_finished_after_sigterm(server: str) -> None:
     while not game.over:
         game.apply(greedy.act(game))
     review = request("POST", "/v1/analysis", {"record": game.record()})
-    with running(server, threads=8, workers=WORKERS) as service:
+    with running(server, workers=WORKERS) as service:
         with Client(service.port) as client:
             answers: list[int] = []
             asking = threading.Thread(target=lambda: answers.append(client.send(review)[0]))
