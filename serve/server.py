@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import signal
 import sys
@@ -74,6 +75,8 @@ class Server:
     def __init__(
         self, app: Flask, host: str, port: int, threads: int, *, behind_proxy: bool = False
     ) -> None:
+        # It warns of every request that waits for a thread; the latencies in /metrics say that.
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._server: Any = create_server(
             app,
             host=host,
