@@ -34,6 +34,9 @@ COMPAT_LIBRARIES := rllib
 COMPAT ?= $(COMPAT_PAIRS) $(COMPAT_LIBRARIES)
 COMPAT_VENVS ?= .venv-compat
 
+# make load LOAD_ARGS='--server gunicorn --checks rates'
+LOAD_ARGS ?=
+
 # make verify-long VERIFY_ARGS='--decisions 10000000'
 VERIFY_ARGS ?=
 
@@ -78,15 +81,22 @@ verify-long: $(VENV)/.installed-all ## compare engine and reference at length, V
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m slow $(PYTEST_ARGS) || [ $$? -eq 5 ] # 5: there are none
 
 .PHONY: lint
-lint: $(VENV)/.installed-all ## check style (ruff) and types (mypy)
+lint: $(VENV)/.installed-all ## check style (ruff), types (mypy), Dockerfile and compose file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	if [ -x $(BIN)/hadolint ]; then $(BIN)/hadolint Dockerfile; else echo 'no hadolint here: Dockerfile not checked'; fi
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+	$(BIN)/compose-lint compose.yaml
 
 .PHONY: format
 format: $(VENV)/.installed-all ## rewrite the source in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+.PHONY: load
+load: $(VENV)/.installed-serve ## measure the service on loopback, LOAD_ARGS='--server gunicorn'
+	$(BIN)/python -m serve.load $(LOAD_ARGS)
 
 .PHONY: train
 train: $(VENV)/.installed-train ## train an agent, PRESET=smoke unless given

@@ -5,6 +5,7 @@ That is the security headers, a request id, CORS where it is allowed, and proble
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -12,8 +13,8 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException, SecurityError
@@ -23,13 +24,14 @@ import serve.matches
 import serve.review  # noqa: F401 - like the line before it, declares operations
 import skipbo_env
 from serve import docs, games, limits, schemas, suggest
-from serve.limits import RateLimit
+from serve.limits import Gate, RateLimit, free_cores
 from serve.metrics import CONTENT_TYPE, Gauge, Metrics
 from serve.openapi import document
 from serve.operations import json_response, operation, problem_response, register
 from serve.page import register_page
 from serve.problems import KINDS, Problem
 from serve.service import Agents, Service, service
+from serve.settings import Settings
 from serve.store import GAMES, IN_MEMORY, MATCHES, Store, default_url
 
 LOG = logging.getLogger("serve")
@@ -50,6 +52,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+    "Cache-Control": "no-store",
 }
 _UNLIMITED = ("/healthz", "/readyz")
 _EXPOSED = "X-Request-ID, Retry-After, Location"
@@ -61,12 +64,17 @@ def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@operation("GET", "/readyz", returns=schemas.Health, problems=("not-ready",))
-def readyz() -> dict[str, str]:
-    """Tell whether the kernels are compiled and the agent is loaded."""
-    if not service().ready.is_set():
+@operation("GET", "/readyz", returns=schemas.Ready, problems=("not-ready",))
+def readyz() -> dict[str, Any]:
+    """Tell whether the kernels are compiled and the agent is loaded, and what is missing."""
+    state = service()
+    if not state.ready.is_set():
         raise Problem("not-ready", "the kernels are being compiled", headers={"Retry-After": "1"})
-    return {"status": "ready"}
+    models = state.agents.models
+    warnings = [f"the model {name} is damaged and left out" for name in state.agents.damaged]
+    if not models:
+        warnings.append("there is no model; rule-based agents answer, without probabilities")
+    return {"status": "ready", "models": models, "warnings": warnings}
 
 
 def create_app(
@@ -75,13 +83,7 @@ def create_app(
     database_url: str | None = None,
     models_dir: str | os.PathLike[str] | None = None,
     testing: bool = False,
-    cors_origins: Sequence[str] = (),
-    trusted_hosts: Sequence[str] | None = None,
-    max_games: int = 10_000,
-    keep_days: float = 30.0,
-    rate_limit: float | None = None,
-    proxies: int = 0,
-    metrics_dir: str | os.PathLike[str] | None = None,
+    settings: Settings | None = None,
 ) -> Flask:
     """Make the service.
 
@@ -89,43 +91,47 @@ def create_app(
     before this returns.
 
     Args:
-        agent: who answers where a request names no agent; None for the best one.
-        database_url: where games are kept, as SQLAlchemy has it; None for a SQLite file in the
-            user's data directory, in tests for one in memory.
-        models_dir: a directory of models beside those that ship.
+        agent: who answers where a request names no agent; None for what the settings say.
+        database_url: where games are kept, as SQLAlchemy has it; None for what the settings say.
+            Where those say nothing it is a SQLite file in the user's data directory, in tests one
+            in memory.
+        models_dir: a directory of models beside those that ship; None for what the settings say.
         testing: compare answers with their schemas, and warm the kernels first.
-        cors_origins: origins whose pages may use the service, such as "https://example.org".
-        trusted_hosts: names that the Host header may have; None for any.
-        max_games: games that may be open at once, and matches.
-        keep_days: days that games and matches are kept after their last change.
-        rate_limit: requests a second of one client's, in each process; None for no limit.
-        proxies: how many proxies of one's own stand before the service; the client's address is
-            then what the first of them says in X-Forwarded-For.
-        metrics_dir: an empty folder in which several processes put their counts together.
+        settings: all settings; None for those of the environment.
 
     Raises:
-        ValueError: no such agent, no such database, or one made by a newer program, or a limit
-            that is none.
+        ValueError: no such agent, no such database, one made by a newer program, or a setting out
+            of its range.
     """
+    settings = settings or Settings()
+    database_url = database_url or settings.database_url
     app = Flask(__name__, static_folder=None)
     app.testing = testing
     # Assigned, since Flask presets the key. Each operation lowers it to its own limit.
     app.config["MAX_CONTENT_LENGTH"] = max(limits.BODY, limits.BATCH_BODY, limits.ANALYSIS_BODY)
-    app.config["TRUSTED_HOSTS"] = list(trusted_hosts) if trusted_hosts else None
-    app.config["CORS_ORIGINS"] = frozenset(cors_origins)
+    app.config["TRUSTED_HOSTS"] = list(settings.trusted_host) or None
+    app.config["CORS_ORIGINS"] = frozenset(settings.cors_origin)
     app.url_map.merge_slashes = False
     store = Store(
         database_url or (IN_MEMORY if testing else default_url()),
         engine=skipbo_env.__version__,
-        max_open=max_games,
-        keep_days=keep_days,
+        max_open=settings.max_games,
+        keep_days=settings.keep_days,
     )
-    metrics = Metrics(metrics_dir)
+    gate = Gate(settings.searches or free_cores(settings.workers))
+    if settings.handlers < gate.threads:
+        raise ValueError(
+            f"threads: {gate.slots} searches at once need {gate.threads} or more, "
+            f"got {settings.handlers}"
+        )
+    metrics = Metrics()
+    limit = settings.rate_limit
     app.extensions["skipbo"] = Service(
-        Agents(models_dir, agent, metrics),
+        Agents(models_dir or settings.models_dir, agent or settings.agent, metrics),
         store,
         metrics,
-        rate_limit=None if rate_limit is None else RateLimit(rate_limit),
+        gate,
+        rate_limit=None if limit is None else RateLimit(limit),
     )
     with suppress(Problem):  # logged; tried again with every request, suggestions do without
         store.prepare()
@@ -135,8 +141,8 @@ def create_app(
     app.add_url_rule("/docs", "docs", _docs)
     app.add_url_rule("/metrics", "metrics", _metrics)
     app.add_url_rule("/problems/<kind>", "problems", _describe_problem)
-    if proxies:
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies)  # type: ignore[method-assign]
+    if near := settings.proxies:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=near, x_proto=near)  # type: ignore[method-assign]
     app.before_request(_begin)
     app.after_request(_finish)
     app.register_error_handler(Exception, _answer_error)
@@ -161,6 +167,9 @@ def _warm(app: Flask) -> None:
                 able.append(choice)
         if service().agents.default in able:
             service().ready.set()
+    if not app.testing:  # what is loaded by now stays, so the collector need not look at it again
+        gc.collect()
+        gc.freeze()
 
 
 def _docs() -> Response:
@@ -218,26 +227,27 @@ def _finish(response: Response) -> Response:
     """Give an answer the headers that all have, and write the log's line."""
     if "request_id" not in g:  # an error before the request began, such as a bad Host
         _name_request()
-    headers = response.headers
-    headers["X-Request-ID"] = g.request_id
-    for name, value in _HEADERS.items():
-        headers.setdefault(name, value)
-    headers.setdefault("Cache-Control", "no-store")
+    given = {name.lower() for name, _ in response.headers}
+    response.headers.extend(
+        [(name, value) for name, value in _HEADERS.items() if name.lower() not in given]
+    )
+    response.headers["X-Request-ID"] = g.request_id
     _allow_origin(response)
     seconds = time.perf_counter() - g.started
     route = "none" if request.url_rule is None else request.url_rule.rule
     service().metrics.request(route, response.status_code, seconds)
-    LOG.info(
-        json.dumps(
-            {
-                "request_id": g.request_id,
-                "method": request.method,
-                "path": request.path[:200],
-                "status": response.status_code,
-                "ms": round(1000 * seconds, 2),
-            }
+    if LOG.isEnabledFor(logging.INFO):
+        LOG.info(
+            json.dumps(
+                {
+                    "request_id": g.request_id,
+                    "method": request.method,
+                    "path": request.path[:200],
+                    "status": response.status_code,
+                    "ms": round(1000 * seconds, 2),
+                }
+            )
         )
-    )
     return response
 
 

@@ -1,73 +1,61 @@
-"""`skipbo serve`: run the service with waitress, on this machine alone unless told otherwise."""
+"""`skipbo serve`: run the service, on this machine alone unless told otherwise."""
 
 from __future__ import annotations
 
-import logging
+import dataclasses
+import os
 import sys
 import threading
-from pathlib import Path
+import typing
+from typing import TYPE_CHECKING, Annotated, Any
 
-_LOOPBACK = ("127.0.0.1", "localhost")
+import tyro
+
+from serve.settings import Settings, one_math_thread, prepare_metrics
+
+if TYPE_CHECKING:
+    from serve.service import Service
 
 
-def serve(
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    agent: str | None = None,
-    models_dir: Path | None = None,
-    database_url: str | None = None,
-    threads: int = 8,
-    cors_origin: tuple[str, ...] = (),
-    trusted_host: tuple[str, ...] = (),
-    max_games: int = 10_000,
-    keep_days: float = 30.0,
-    rate_limit: float | None = None,
-    proxies: int = 0,
-    log: bool = False,
-) -> int:
+def _flags() -> type:
+    """`Settings` as tyro reads it: with a sentence and the variable's name for each flag."""
+    hints = typing.get_type_hints(Settings)
+    made: list[Any] = []
+    for field in dataclasses.fields(Settings):
+        text = f"{field.metadata['meaning']} [{field.metadata['variable']}]"
+        flag: Any = Annotated[hints[field.name], tyro.conf.arg(help=text)]
+        made.append((field.name, flag, dataclasses.field(default_factory=field.default_factory)))
+    return dataclasses.make_dataclass("Flags", made)
+
+
+Flags = _flags()
+
+
+def serve(settings: Flags) -> int:  # type: ignore[valid-type]
     """Run the HTTP service until Ctrl-C or SIGTERM, which let running requests finish.
 
     Example: skipbo serve --port 8000 --agent greedy
 
-    Args:
-        host: The address to listen on. 0.0.0.0 opens the service to the network.
-        port: The port to listen on; 0 takes a free one.
-        agent: Who answers where a request names no agent; the best one unless given.
-        models_dir: A directory of models beside those that ship.
-        database_url: Where games are kept, such as sqlite:///games.db or
-            postgresql+psycopg://user@host/name; a file in the user's data directory unless given.
-        threads: Requests handled at once.
-        cors_origin: Origins whose pages may use the service.
-        trusted_host: Names that the Host header may have; unless given any, on loopback its own.
-        max_games: Games that may be open at once, and matches.
-        keep_days: Days that games and matches are kept after their last change.
-        rate_limit: Requests a second that one client may make; no limit unless given.
-        proxies: How many proxies of your own stand before the service and tell the client's
-            address in X-Forwarded-For.
-        log: Write one line of JSON for every request to standard error.
+    Every flag is also a variable of the environment, named in brackets; lists have commas there.
     """
-    from serve.app import create_app
-    from serve.server import Server
-    from serve.service import Service
+    return run(Settings(**vars(settings)))
 
-    if log:
-        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    hosts = trusted_host or (_LOOPBACK if host in _LOOPBACK else ())
-    app = create_app(
-        agent=agent,
-        database_url=database_url,
-        models_dir=models_dir,
-        cors_origins=cors_origin,
-        trusted_hosts=hosts,
-        max_games=max_games,
-        keep_days=keep_days,
-        rate_limit=rate_limit,
-        proxies=proxies,
-    )
+
+def run(settings: Settings) -> int:
+    """Run the service with these settings until it is told to stop; returns an exit code."""
+    one_math_thread()
+    if settings.workers > 1:
+        return _run_workers(settings)
+    if settings.metrics_dir is not None:  # which serve.metrics looks for when it is imported
+        prepare_metrics(settings.metrics_dir)
+    from serve.server import Server
+    from serve.wsgi import make_app
+
+    app = make_app(settings)
     state: Service = app.extensions["skipbo"]
-    if threads < state.gate.threads:
-        raise ValueError(f"threads: needs {state.gate.threads} or more, got {threads}")
-    server = Server(app, host, port, threads, behind_proxy=proxies > 0)
+    server = Server(
+        app, settings.host, settings.port, settings.handlers, behind_proxy=settings.proxies > 0
+    )
 
     def announce() -> None:
         state.ready.wait()
@@ -80,8 +68,21 @@ def serve(
     return 0
 
 
+def _run_workers(settings: Settings) -> int:
+    """Become gunicorn with serve/workers.py."""
+    try:
+        import gunicorn  # noqa: F401
+    except ImportError:
+        raise ValueError(
+            "workers: several processes need gunicorn, which is not here; Windows has none"
+        ) from None
+    settings.export(os.environ)
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:serve.workers"]
+    os.execv(sys.executable, command)  # noqa: S606 - this program again
+
+
 def main() -> None:
     """`python -m serve`."""
-    from skipbo_env.cli import run
+    from skipbo_env.cli import run as run_command
 
-    sys.exit(run(serve, "serve", sys.argv[1:]))
+    sys.exit(run_command(serve, "serve", sys.argv[1:]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from flask import g
 from serve import limits, schemas
 from serve.operations import operation
 from serve.problems import Problem, field_problem
-from serve.service import Choice, service
+from serve.service import check_plays, service
+from serve.shelf import PROBLEMS, Shelf
 from serve.store import GAMES
 from serve.suggest import suggestion
 from skipbo_env import record, saved
@@ -30,8 +31,7 @@ from skipbo_env.game import Game
 from skipbo_env.rules import Rules, RulesError
 from skipbo_env.suggestion import described
 
-_ALWAYS = ("not-found", "unreadable-game", "storage")
-_PLAYING = (*_ALWAYS, "agent-gone", "busy")
+_PLAYING = (*PROBLEMS, "agent-gone", "busy")
 _KEPT_VERSION = 1
 
 
@@ -54,14 +54,12 @@ class Table:
         """What `to_json` wrote.
 
         Raises:
-            Problem: "unreadable-game".
+            SavedError: (a ValueError) another version wrote it.
+            KeyError, TypeError: nobody wrote it.
         """
-        try:
-            if data["version"] != _KEPT_VERSION:
-                raise saved.SavedError(f"version {data['version']!r:.20}")
-            return cls(saved.load(data["game"]), list(data["seats"]), list(data["agents"]))
-        except (saved.SavedError, KeyError, TypeError) as error:
-            raise Problem("unreadable-game", "this game cannot be read any more") from error
+        if data["version"] != _KEPT_VERSION:
+            raise saved.SavedError(f"version {data['version']!r:.20}")
+        return cls(saved.load(data["game"]), list(data["seats"]), list(data["agents"]))
 
     def to_json(self) -> dict[str, Any]:
         """All that has to be kept; it holds hidden cards."""
@@ -132,128 +130,7 @@ class Table:
         return Table.from_json(data)
 
 
-# Requests --------------------------------------------------------------------------------------
-
-
-@operation(
-    "POST",
-    "/v1/games",
-    body=schemas.GameRequest,
-    returns=schemas.Game,
-    problems=("impossible-rules", "unknown-agent", "storage", "too-many-games", "busy"),
-    status=201,
-)
-def create_game(body: schemas.GameRequest) -> dict[str, Any]:
-    """Deal a game against agents.
-
-    Agents that sit before you move first. Whoever knows the id can see and play your seat.
-    """
-    rules = _rules(body)
-    seats = _seats(body, rules)
-    texts = _agents(body, rules, seats)
-    seed = secrets.randbelow(limits.MAX_SEED + 1) if body.seed is None else body.seed
-    table = Table(Game(rules, seed=seed), seats, texts)
-    _play_agents(table)
-    key = service().store.add(GAMES, table.to_json(), is_open=not table.game.over)
-    return answer(key, table)
-
-
-@operation("GET", "/v1/games/<game_id>", returns=schemas.Game, problems=_ALWAYS)
-def get_game(game_id: str) -> dict[str, Any]:
-    """Tell how a game stands."""
-    return answer(game_id, _load(game_id)[0])
-
-
-@operation(
-    "POST",
-    "/v1/games/<game_id>/moves",
-    body=schemas.MoveRequest,
-    returns=schemas.Game,
-    problems=(*_PLAYING, "illegal-action", "stale", "game-over"),
-)
-def make_move(game_id: str, body: schemas.MoveRequest) -> dict[str, Any]:
-    """Make a move; where it ends the turn, the agents' turns follow before the answer."""
-    table, revision = _load(game_id)
-    _check_ply(game_id, table, body.ply)
-    _check_running(game_id, table)
-    try:
-        table.game.apply(body.action)
-    except IllegalAction as error:
-        message = str(error).removeprefix("action: ")
-        raise field_problem("illegal-action", "/action", message) from None
-    _play_agents(table)
-    return _keep(game_id, table, revision)
-
-
-@operation(
-    "POST",
-    "/v1/games/<game_id>/undo",
-    body=schemas.PlyRequest,
-    returns=schemas.Game,
-    problems=(*_ALWAYS, "stale", "cannot-undo"),
-    optional=True,
-)
-def undo_move(game_id: str, body: schemas.PlyRequest) -> dict[str, Any]:
-    """Take back the last move of a turn, as long as it has shown no hidden card."""
-    table, revision = _load(game_id)
-    _check_ply(game_id, table, body.ply)
-    if not table.can_undo(*table.last_look()):
-        raise Problem(
-            "cannot-undo",
-            "the last move is another's, or has ended the turn or shown a hidden card",
-            current=answer(game_id, table),
-        )
-    return _keep(game_id, table.without_last(), revision)
-
-
-@operation(
-    "POST",
-    "/v1/games/<game_id>/hint",
-    body=schemas.HintRequest,
-    returns=schemas.Suggestion,
-    problems=(*_PLAYING, "unknown-agent", "game-over"),
-    optional=True,
-)
-def hint(game_id: str, body: schemas.HintRequest) -> dict[str, Any]:
-    """Rank the moves of the seat to move, from what it may see."""
-    table, _ = _load(game_id)
-    _check_running(game_id, table)
-    choice = service().agents.choose(body.agent)
-    options = schemas.Options(top=body.top)
-    with _gate([choice]):
-        found = suggestion(table.game.position(), "", options, choice)
-    return {"request_id": g.request_id, **found}
-
-
-@operation(
-    "GET",
-    "/v1/games/<game_id>/hint",
-    returns=schemas.Suggestion,
-    problems=(*_PLAYING, "game-over"),
-)
-def get_hint(game_id: str) -> dict[str, Any]:
-    """Rank the moves of the seat to move, by the service's own agent."""
-    return hint(game_id, schemas.HintRequest())
-
-
-@operation(
-    "GET",
-    "/v1/games/<game_id>/record",
-    returns=schemas.Record,
-    problems=(*_ALWAYS, "not-over"),
-)
-def get_record(game_id: str) -> dict[str, Any]:
-    """Tell all of a finished game: the deal, every event and the seed."""
-    table, _ = _load(game_id)
-    if not table.game.over:
-        raise Problem("not-over", "the game is running", current=answer(game_id, table))
-    return table.game.record(["human" if name is None else name for name in _names(table)])
-
-
-# Parts -----------------------------------------------------------------------------------------
-
-
-def answer(key: str, table: Table) -> dict[str, Any]:
+def _answer(key: str, table: Table) -> dict[str, Any]:
     """A game as the viewer may see it."""
     game, look = table.game, table.last_look()
     return {
@@ -278,32 +155,137 @@ def _names(table: Table) -> list[str | None]:
     return [default if text == "" else text for text in table.agents]
 
 
-def _load(key: str) -> tuple[Table, int]:
-    data, revision = service().store.get(GAMES, key)
-    return Table.from_json(data), revision
+_GAMES: Shelf[Table] = Shelf(
+    table=GAMES,
+    read=Table.from_json,
+    write=Table.to_json,
+    answer=_answer,
+    is_open=lambda table: not table.game.over,
+    count=lambda table: len(table.game.actions),
+    told="the game stands at ply {}",
+)
 
 
-def _keep(key: str, table: Table, revision: int) -> dict[str, Any]:
-    """Keep a changed game and answer it; 409 where another request was faster."""
-    is_open = not table.game.over
-    if not service().store.put(GAMES, key, table.to_json(), revision, is_open=is_open):
-        raise _stale(key, _load(key)[0])
-    return answer(key, table)
+# Requests --------------------------------------------------------------------------------------
 
 
-def _stale(key: str, table: Table) -> Problem:
-    detail = f"the game stands at ply {len(table.game.actions)}"
-    return Problem("stale", detail, current=answer(key, table))
+@operation(
+    "POST",
+    "/v1/games",
+    body=schemas.GameRequest,
+    returns=schemas.Game,
+    problems=("impossible-rules", "unknown-agent", "storage", "too-many-games", "busy"),
+    status=201,
+)
+def create_game(body: schemas.GameRequest) -> dict[str, Any]:
+    """Deal a game against agents.
+
+    Agents that sit before you move first. Whoever knows the id can see and play your seat.
+    """
+    rules = _rules(body)
+    seats = _seats(body, rules)
+    texts = _agents(body, rules, seats)
+    seed = secrets.randbelow(limits.MAX_SEED + 1) if body.seed is None else body.seed
+    table = Table(Game(rules, seed=seed), seats, texts)
+    _play_agents(table)
+    return _GAMES.add(table)
 
 
-def _check_ply(key: str, table: Table, ply: int | None) -> None:
-    if ply is not None and ply != len(table.game.actions):
-        raise _stale(key, table)
+@operation("GET", "/v1/games/<game_id>", returns=schemas.Game, problems=PROBLEMS)
+def get_game(game_id: str) -> dict[str, Any]:
+    """Tell how a game stands."""
+    return _answer(game_id, _GAMES.load(game_id)[0])
+
+
+@operation(
+    "POST",
+    "/v1/games/<game_id>/moves",
+    body=schemas.MoveRequest,
+    returns=schemas.Game,
+    problems=(*_PLAYING, "illegal-action", "stale", "game-over"),
+)
+def make_move(game_id: str, body: schemas.MoveRequest) -> dict[str, Any]:
+    """Make a move; where it ends the turn, the agents' turns follow before the answer."""
+    table, revision = _GAMES.load(game_id)
+    _GAMES.check(game_id, table, body.ply)
+    _check_running(game_id, table)
+    try:
+        table.game.apply(body.action)
+    except IllegalAction as error:
+        message = str(error).removeprefix("action: ")
+        raise field_problem("illegal-action", "/action", message) from None
+    _play_agents(table)
+    return _GAMES.keep(game_id, table, revision)
+
+
+@operation(
+    "POST",
+    "/v1/games/<game_id>/undo",
+    body=schemas.PlyRequest,
+    returns=schemas.Game,
+    problems=(*PROBLEMS, "stale", "cannot-undo"),
+    optional=True,
+)
+def undo_move(game_id: str, body: schemas.PlyRequest) -> dict[str, Any]:
+    """Take back the last move of a turn, as long as it has shown no hidden card."""
+    table, revision = _GAMES.load(game_id)
+    _GAMES.check(game_id, table, body.ply)
+    if not table.can_undo(*table.last_look()):
+        why = "the last move is another's, or has ended the turn or shown a hidden card"
+        raise _GAMES.refuse("cannot-undo", why, game_id, table)
+    return _GAMES.keep(game_id, table.without_last(), revision)
+
+
+@operation(
+    "POST",
+    "/v1/games/<game_id>/hint",
+    body=schemas.HintRequest,
+    returns=schemas.Suggestion,
+    problems=(*_PLAYING, "unknown-agent", "game-over"),
+    optional=True,
+)
+def hint(game_id: str, body: schemas.HintRequest) -> dict[str, Any]:
+    """Rank the moves of the seat to move, from what it may see."""
+    table, _ = _GAMES.load(game_id)
+    _check_running(game_id, table)
+    choice = service().agents.choose(body.agent)
+    options = schemas.Options(top=body.top)
+    with service().room_for(choice):
+        found = suggestion(table.game.position(), "", options, choice)
+    return {"request_id": g.request_id, **found}
+
+
+@operation(
+    "GET",
+    "/v1/games/<game_id>/hint",
+    returns=schemas.Suggestion,
+    problems=(*_PLAYING, "game-over"),
+)
+def get_hint(game_id: str) -> dict[str, Any]:
+    """Rank the moves of the seat to move, by the service's own agent."""
+    return hint(game_id, schemas.HintRequest())
+
+
+@operation(
+    "GET",
+    "/v1/games/<game_id>/record",
+    returns=schemas.Record,
+    problems=(*PROBLEMS, "not-over"),
+)
+def get_record(game_id: str) -> dict[str, Any]:
+    """Tell all of a finished game: the deal, every event and the seed."""
+    table, _ = _GAMES.load(game_id)
+    if not table.game.over:
+        raise _GAMES.refuse("not-over", "the game is running", game_id, table)
+    return table.game.record(["human" if name is None else name for name in _names(table)])
+
+
+# Parts -----------------------------------------------------------------------------------------
 
 
 def _check_running(key: str, table: Table) -> None:
     if table.game.over:
-        raise Problem("game-over", "the game has ended", current=answer(key, table))
+        raise _GAMES.refuse("game-over", "the game has ended", key, table)
 
 
 def _rules(body: schemas.GameRequest) -> Rules:
@@ -362,31 +344,13 @@ def _agents(body: schemas.GameRequest, rules: Rules, seats: Sequence[int]) -> li
     for place, text in enumerate(given or [None] if others else []):
         pointer = f"/agents/{place}" if given else "/agents"
         choice = register.choose(text, pointer)
-        _check_agent(choice, rules, pointer)
+        with register.lend(choice, 0, pointer=pointer) as agent:
+            check_plays(choice, agent, rules, pointer)
         kept.append(choice.text() if choice.base in register.listed else "")
     by_seat: list[str | None] = [None] * rules.players
     for place, seat in enumerate(others):
         by_seat[seat] = kept[place if len(kept) > 1 else 0]
     return by_seat
-
-
-def _check_agent(choice: Choice, rules: Rules, pointer: str) -> None:
-    """Refuse an agent that cannot be had with its options, or does not play these rules."""
-    try:
-        with service().agents.lend(choice, 0) as agent:
-            able = getattr(agent, "plays", lambda rules: True)(rules)
-    except Problem as problem:
-        if problem.kind != "unknown-agent":
-            raise
-        raise field_problem("unknown-agent", pointer, problem.errors[0][2]) from None
-    if not able:
-        table = f"{rules.players} players" + (" in teams" if rules.teams else "")
-        raise field_problem("unknown-agent", pointer, f"{choice.name} does not play {table}")
-
-
-def _gate(choices: Sequence[Choice]) -> AbstractContextManager[None]:
-    costly = any(choice.costly for choice in choices)
-    return service().gate.enter() if costly else nullcontext()
 
 
 def _play_agents(table: Table) -> None:
@@ -404,10 +368,12 @@ def _play_agents(table: Table) -> None:
         }
     if game.over or game.player not in choices:
         return
-    with _gate(list(choices.values())):
+    with service().room_for(*choices.values()):
         while not game.over and game.player in choices:
             seat, seed = game.player, _stream(game, game.player)
-            with _gone_as_problem(), service().agents.lend(choices[seat], seed) as agent:
+            choice = choices[seat]
+            lent = service().agents.lend(choice, seed, choice.budget())
+            with _gone_as_problem(), lent as agent:
                 while not game.over and game.player == seat:
                     game.apply(int(agent.act(game)))
 

@@ -17,9 +17,12 @@ BATCH_BODY = 256 * 1024
 ANALYSIS_BODY = 2 * 1024 * 1024
 BATCH_POSITIONS = 64
 MAX_BUDGET_MS = 2_000
+DEFAULT_BUDGET_MS = 300
 MAX_BATCH_BUDGET_MS = 10_000
 MAX_SAMPLES = 20_000
 MAX_ANALYSIS_S = 10.0
+MAX_REVIEW_S = 1_800.0  # of a review by an agent that searches, made in the background
+MAX_REVIEWS = 8  # that wait or run in a process
 MAX_TURNS = 5_000  # of a game kept here, whose every move is followed again for each answer
 MAX_MATCH_GAMES = 1_000
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
@@ -27,11 +30,14 @@ JSON_ERRORS = 20
 RETRY_AFTER_S = 1
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def free_cores(processes: int = 1) -> int:
+    """Cores that one of several equal processes may give to searches: all of its own but one.
+
+    At least 1, and at most 4.
+    """
+    known = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+    return max(1, min(4, cores // processes - 1))
 
 
 class RateLimit:
@@ -53,8 +59,6 @@ class RateLimit:
         burst: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not per_second > 0:
-            raise ValueError(f"rate_limit: must be above 0, got {per_second}")
         self._per_second = per_second
         self._burst = max(60.0, 4 * per_second) if burst is None else burst
         self._clock = clock
@@ -104,13 +108,13 @@ class Gate:
     of the server waiting, cheap requests and health checks are answered meanwhile.
 
     Args:
-        slots: searches at once; None for one less than the cores, but 1 to 4.
+        slots: searches at once.
         queue: requests that may wait.
         wait_s: how long one waits at most.
     """
 
-    def __init__(self, slots: int | None = None, queue: int = 2, wait_s: float = 2.0) -> None:
-        self.slots = slots if slots is not None else max(1, min(4, cores() - 1))
+    def __init__(self, slots: int, queue: int = 2, wait_s: float = 2.0) -> None:
+        self.slots = slots
         self._free = threading.BoundedSemaphore(self.slots)
         self._lock = threading.Lock()
         self._queue = queue
@@ -135,6 +139,12 @@ class Gate:
             yield
         finally:
             self._free.release()
+
+    @contextmanager
+    def enter_patiently(self) -> Iterator[None]:
+        """Hold a place, however long it takes to get one; for work that nobody waits for."""
+        with self._free:
+            yield
 
     def _wait(self) -> None:
         with self._lock:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from serve import limits, schemas
 from serve.operations import operation
-from serve.problems import Problem, field_problem
-from serve.service import service
+from serve.problems import Problem, field_problem, pointer_to
+from serve.shelf import PROBLEMS, Shelf
 from serve.store import MATCHES
 from skipbo_env.match import EntryError, Scorekeeper
 
-_ALWAYS = ("not-found", "unreadable-game", "storage")
+
+def _answer(key: str, keeper: Scorekeeper) -> dict[str, Any]:
+    return {"id": key, **keeper.to_dict(), "status": "over" if keeper.over else "running"}
+
+
+_MATCHES: Shelf[Scorekeeper] = Shelf(
+    table=MATCHES,
+    read=Scorekeeper.from_dict,
+    write=Scorekeeper.to_dict,
+    answer=_answer,
+    is_open=lambda keeper: not keeper.over,
+    count=lambda keeper: len(keeper.entries),
+    told="{} games are entered",
+)
 
 
 @operation(
@@ -30,13 +42,13 @@ def create_match(body: schemas.MatchRequest) -> dict[str, Any]:
         keeper = Scorekeeper(body.sides, body.target, stock=body.stock)
     except EntryError as error:
         raise _entry_problem(error) from None
-    return _answer(service().store.add(MATCHES, keeper.to_dict()), keeper)
+    return _MATCHES.add(keeper)
 
 
-@operation("GET", "/v1/matches/<match_id>", returns=schemas.Match, problems=_ALWAYS)
+@operation("GET", "/v1/matches/<match_id>", returns=schemas.Match, problems=PROBLEMS)
 def get_match(match_id: str) -> dict[str, Any]:
     """Tell a match's games, points and winner."""
-    return _answer(match_id, _load(match_id)[0])
+    return _answer(match_id, _MATCHES.load(match_id)[0])
 
 
 @operation(
@@ -44,22 +56,22 @@ def get_match(match_id: str) -> dict[str, Any]:
     "/v1/matches/<match_id>/games",
     body=schemas.EntryRequest,
     returns=schemas.Match,
-    problems=(*_ALWAYS, "impossible-entry", "stale", "game-over"),
+    problems=(*PROBLEMS, "impossible-entry", "stale", "game-over"),
 )
 def add_entry(match_id: str, body: schemas.EntryRequest) -> dict[str, Any]:
     """Enter a game: who won, and the stock cards left with each side.
 
     The winner gets 25 points and 5 for each stock card left with the others.
     """
-    keeper, revision = _load(match_id)
-    _check_index(match_id, keeper, body.index)
+    keeper, revision = _MATCHES.load(match_id)
+    _MATCHES.check(match_id, keeper, body.index)
     if keeper.over or len(keeper.entries) >= limits.MAX_MATCH_GAMES:
-        raise Problem("game-over", "no game follows", current=_answer(match_id, keeper))
+        raise _MATCHES.refuse("game-over", "no game follows", match_id, keeper)
     try:
         keeper.add(body.winner, body.left)
     except EntryError as error:
         raise _entry_problem(error) from None
-    return _keep(match_id, keeper, revision)
+    return _MATCHES.keep(match_id, keeper, revision)
 
 
 @operation(
@@ -67,54 +79,19 @@ def add_entry(match_id: str, body: schemas.EntryRequest) -> dict[str, Any]:
     "/v1/matches/<match_id>/undo",
     body=schemas.IndexRequest,
     returns=schemas.Match,
-    problems=(*_ALWAYS, "stale", "cannot-undo"),
+    problems=(*PROBLEMS, "stale", "cannot-undo"),
     optional=True,
 )
 def undo_entry(match_id: str, body: schemas.IndexRequest) -> dict[str, Any]:
     """Take back the last game that was entered."""
-    keeper, revision = _load(match_id)
-    _check_index(match_id, keeper, body.index)
+    keeper, revision = _MATCHES.load(match_id)
+    _MATCHES.check(match_id, keeper, body.index)
     try:
         keeper.undo()
     except EntryError as error:
-        current = _answer(match_id, keeper)
-        raise Problem("cannot-undo", error.message, current=current) from None
-    return _keep(match_id, keeper, revision)
-
-
-def _answer(key: str, keeper: Scorekeeper) -> dict[str, Any]:
-    return {"id": key, **keeper.to_dict(), "status": "over" if keeper.over else "running"}
-
-
-def _load(key: str) -> tuple[Scorekeeper, int]:
-    data, revision = service().store.get(MATCHES, key)
-    return _read(data), revision
-
-
-def _read(data: Mapping[str, Any]) -> Scorekeeper:
-    try:
-        return Scorekeeper.from_dict(data)
-    except EntryError as error:
-        raise Problem("unreadable-game", "this match cannot be read any more") from error
-
-
-def _keep(key: str, keeper: Scorekeeper, revision: int) -> dict[str, Any]:
-    """Keep a changed match and answer it; 409 where another request was faster."""
-    if not service().store.put(MATCHES, key, keeper.to_dict(), revision, is_open=not keeper.over):
-        raise _stale(key, _load(key)[0])
-    return _answer(key, keeper)
-
-
-def _stale(key: str, keeper: Scorekeeper) -> Problem:
-    detail = f"{len(keeper.entries)} games are entered"
-    return Problem("stale", detail, current=_answer(key, keeper))
-
-
-def _check_index(key: str, keeper: Scorekeeper, index: int | None) -> None:
-    if index is not None and index != len(keeper.entries):
-        raise _stale(key, keeper)
+        raise _MATCHES.refuse("cannot-undo", error.message, match_id, keeper) from None
+    return _MATCHES.keep(match_id, keeper, revision)
 
 
 def _entry_problem(error: EntryError) -> Problem:
-    pointer = "".join(f"/{part}" for part in error.path)
-    return field_problem("impossible-entry", pointer, error.message)
+    return field_problem("impossible-entry", pointer_to(*error.path), error.message)

@@ -36,6 +36,8 @@ def document() -> dict[str, Any]:
     }
     for op in OPERATIONS:
         wanted[op.returns, "serialization"] = None
+        if op.later is not None:
+            wanted[op.later, "serialization"] = None
         if op.body is not None:
             wanted[op.body, "validation"] = None
     names, definitions = models_json_schema(
@@ -68,8 +70,13 @@ def _describe(op: Operation, names: Mapping[Any, Any]) -> dict[str, Any]:
             "content": {"application/json": {"schema": names[op.returns, "serialization"]}},
         }
     }
-    if op.status == 201:
-        responses["201"]["headers"] = {
+    if op.later is not None:
+        responses["202"] = {
+            "description": "It takes longer; ask at the Location.",
+            "content": {"application/json": {"schema": names[op.later, "serialization"]}},
+        }
+    for made in {"201", "202"} & set(responses):
+        responses[made]["headers"] = {
             "Location": {"description": "Where it is.", "schema": {"type": "string"}}
         }
     problem = {"$ref": "#/components/schemas/Problem"}

@@ -18,12 +18,25 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from serve import limits
-from serve.problems import Problem
+from serve.problems import Problem, pointer_to
 
 _Body = TypeVar("_Body", bound=BaseModel)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _ALWAYS = ("too-many-requests", "internal-error")
 _WITH_BODY = ("not-json", "too-large", "unsupported-media-type", "invalid-body")
+
+
+@dataclass(frozen=True)
+class Later:
+    """What an operation returns whose answer takes long: status 202.
+
+    Attributes:
+        data: JSON data that say how it stands.
+        location: where to ask for it.
+    """
+
+    data: Any
+    location: str
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,7 @@ class Operation:
         limit: bytes of a body.
         status: of the answer; 201 names the new thing's address by its "id".
         optional: whether the body may be left out.
+        later: the model of a 202 answer, where the function may return `Later`.
     """
 
     method: str
@@ -54,6 +68,7 @@ class Operation:
     limit: int
     status: int = 200
     optional: bool = False
+    later: type[BaseModel] | None = None
 
     @property
     def template(self) -> str:
@@ -74,6 +89,7 @@ def operation(
     limit: int = limits.BODY,
     status: int = 200,
     optional: bool = False,
+    later: type[BaseModel] | None = None,
 ) -> Callable[[_Function], _Function]:
     """Make a function an endpoint.
 
@@ -86,6 +102,7 @@ def operation(
         limit: bytes of a body.
         status: of the answer; 201 names the new thing's address by its "id".
         optional: the body may be left out, and is then the model's defaults.
+        later: the model of a 202 answer; the function may then return `Later`.
     """
 
     def decorate(function: _Function) -> _Function:
@@ -105,6 +122,7 @@ def operation(
                 limit,
                 status,
                 optional,
+                later,
             )
         )
         return function
@@ -126,6 +144,10 @@ def _view(op: Operation) -> Callable[..., Response]:
             left_out = op.optional and not _has_body()
             parameters["body"] = op.body() if left_out else read_body(op.body, op.limit)
         data = op.function(**parameters)
+        if isinstance(data, Later):
+            response = json_response(data.data, model=op.later, status=202)
+            response.headers["Location"] = data.location
+            return response
         response = json_response(data, model=op.returns, status=op.status)
         if op.status == 201:
             response.headers["Location"] = f"{op.path}/{data['id']}"
@@ -180,7 +202,7 @@ def invalid_body(error: ValidationError, data: bytes) -> Problem:
 
 def _pointer(location: Sequence[int | str], data: Any) -> str:
     """An RFC 6901 pointer from pydantic's location, less its names of a union's branches."""
-    parts = []
+    parts: list[str | int] = []
     for place, part in enumerate(location):
         if isinstance(data, Mapping) and part in data:
             data = data[str(part)]
@@ -188,8 +210,8 @@ def _pointer(location: Sequence[int | str], data: Any) -> str:
             data = data[part]
         elif not (isinstance(data, Mapping) and place == len(location) - 1):
             continue  # a branch's name; the last part of a missing field stays
-        parts.append(str(part)[:60].replace("~", "~0").replace("/", "~1"))
-    return "".join(f"/{part}" for part in parts)
+        parts.append(part)
+    return pointer_to(*parts)
 
 
 def _plain(value: Any) -> Any:

@@ -173,6 +173,12 @@ class Problem(Exception):
         return data
 
 
+def pointer_to(*parts: str | int) -> str:
+    """An RFC 6901 pointer; parts are cut, since clients name some of them."""
+    texts = (str(part)[:60].replace("~", "~0").replace("/", "~1") for part in parts)
+    return "".join(f"/{text}" for text in texts)
+
+
 def field_problem(kind: str, pointer: str, detail: str) -> Problem:
     """A problem with one field of the body."""
     return Problem(kind, f"{pointer}: {detail}", errors=[(pointer, kind, detail)])

@@ -24,7 +24,19 @@ from typing_extensions import Self
 
 from serve import limits
 from skipbo_env.actions import MAX_ACTIONS, IllegalAction, parse_action
-from skipbo_env.rules import PRESETS
+from skipbo_env.cards import MOST_COPIES, MOST_WILDS, RANKS
+from skipbo_env.rules import (
+    INDIVIDUALS,
+    MAX_HAND,
+    MAX_STOCK,
+    MAX_TURNS_LIMIT,
+    PRESETS,
+    TEAM_TABLES,
+)
+
+MAX_SEATS = max(seats for tables in TEAM_TABLES.values() for seats in tables)
+MAX_SIDES = INDIVIDUALS.stop - 1
+MAX_DECK = RANKS * MOST_COPIES + MOST_WILDS
 
 
 def integral(value: Any) -> Any:
@@ -75,10 +87,20 @@ class ActionSchema:
         }
 
 
-# The bound stands before the validator: the other way round pydantic writes "ge" into the schema.
+# Whole numbers. The bound stands before the validator: the other way round pydantic writes "ge"
+# into the schema.
+Integral = BeforeValidator(integral)
 ActionId = Annotated[int, Field(ge=0, le=MAX_ACTIONS - 1), BeforeValidator(_action), ActionSchema()]
-Seat = Annotated[int, Field(ge=0, le=11), BeforeValidator(integral)]
-Size = Annotated[int, Field(ge=0, le=300), BeforeValidator(integral)]
+Seat = Annotated[int, Field(ge=0, le=MAX_SEATS - 1), Integral]
+Side = Annotated[int, Field(ge=0, le=MAX_SIDES - 1), Integral]
+Size = Annotated[int, Field(ge=0, le=MAX_DECK), Integral]
+Stock = Annotated[int, Field(ge=0, le=MAX_STOCK), Integral]
+Stocks = Annotated[int, Field(ge=0, le=2 * MAX_STOCK), Integral]  # a team has two
+HandSize = Annotated[int, Field(ge=0, le=MAX_HAND), Integral]
+Height = Annotated[int, Field(ge=0, le=RANKS - 1), Integral]
+Ply = Annotated[int, Field(ge=0, le=1_000_000), Integral]
+Seed = Annotated[int, Field(ge=0, le=limits.MAX_SEED), Integral]
+Many = Annotated[int, Field(ge=1, le=MAX_TURNS_LIMIT), Integral]
 
 
 class Request(BaseModel):
@@ -102,7 +124,7 @@ class CardSchema:
         """An integer or a string."""
         return {
             "anyOf": [
-                {"type": "integer", "minimum": 1, "maximum": 12},
+                {"type": "integer", "minimum": 1, "maximum": RANKS},
                 {"type": "string", "minLength": 1, "maxLength": 16},
             ],
             "description": "1 to 12, or a name in any case: '1' to '12', 'S' for a wild (also W, "
@@ -122,30 +144,30 @@ class Rules(Request):
 
     players: Annotated[
         int,
-        Field(ge=2, le=12, description="Seats: 2 to 6, or 4, 6, 8, 9 or 12 in teams."),
-        BeforeValidator(integral),
+        Field(ge=2, le=MAX_SEATS, description="Seats: 2 to 6, or 4, 6, 8, 9 or 12 in teams."),
+        Integral,
     ] = 2
     teams: Annotated[
         int,
         Field(ge=0, le=3, description="0 for individuals, or 2 or 3."),
-        BeforeValidator(integral),
+        Integral,
     ] = 0
     stock_size: Annotated[
-        Annotated[int, Field(ge=1, le=40), BeforeValidator(integral)] | None,
+        Annotated[int, Field(ge=1, le=MAX_STOCK), Integral] | None,
         Field(description="Cards in each stock; null means 30, or 20 with five or six stocks."),
     ] = None
     hand_size: Annotated[
-        int, Field(ge=1, le=20, description="A hand is filled to it."), BeforeValidator(integral)
+        int, Field(ge=1, le=MAX_HAND, description="A hand is filled to it."), Integral
     ] = 5
     draw_per_turn: Annotated[
-        Annotated[int, Field(ge=1, le=20), BeforeValidator(integral)] | None,
+        Annotated[int, Field(ge=1, le=MAX_HAND), Integral] | None,
         Field(description="Cards to draw each turn instead of filling the hand, or null."),
     ] = None
     copies: Annotated[
-        int, Field(ge=1, le=20, description="Cards of each rank."), BeforeValidator(integral)
+        int, Field(ge=1, le=MOST_COPIES, description="Cards of each rank."), Integral
     ] = 12
     wilds: Annotated[
-        int, Field(ge=0, le=60, description="Wilds in the deck."), BeforeValidator(integral)
+        int, Field(ge=0, le=MOST_WILDS, description="Wilds in the deck."), Integral
     ] = 18
     first_player: Annotated[
         Seat | Literal["random"], Field(description="The seat that begins, or 'random'.")
@@ -168,16 +190,8 @@ class Rules(Request):
             description="Who wins where nobody can move: nobody, or the side with the fewest cards."
         ),
     ] = "draw"
-    max_turns: Annotated[
-        int,
-        Field(ge=1, le=1_000_000_000, description="The game is cut off after so many turns."),
-        BeforeValidator(integral),
-    ] = 2000
-    target_score: Annotated[
-        int,
-        Field(ge=1, le=1_000_000_000, description="Points that win a match."),
-        BeforeValidator(integral),
-    ] = 500
+    max_turns: Annotated[Many, Field(description="The game is cut off after so many turns.")] = 2000
+    target_score: Annotated[Many, Field(description="Points that win a match.")] = 500
 
 
 class RulesSchema:
@@ -197,8 +211,7 @@ class TeamPlayer(Request):
     """What everybody sees of a player in a team game, whose stocks stand in boards."""
 
     hand_size: Annotated[
-        Annotated[int, Field(ge=0, le=20), BeforeValidator(integral)] | None,
-        Field(description="Cards in the hand; assumed where it is left out."),
+        HandSize | None, Field(description="Cards in the hand; assumed where it is left out.")
     ] = None
 
 
@@ -206,24 +219,15 @@ class Board(Request):
     """A stock with its four discard piles."""
 
     stock_top: Annotated[Card | None, Field(description="Null exactly when stock_size is 0.")]
-    stock_size: Annotated[
-        int,
-        Field(ge=0, le=40, description="Cards in the stock, the top included."),
-        BeforeValidator(integral),
-    ]
+    stock_size: Annotated[Stock, Field(description="Cards in the stock, the top included.")]
     discards: Annotated[
         list[list[Card]],
         Field(min_length=4, max_length=4, description="Four discard piles, from bottom to top."),
     ]
 
 
-class Player(Board):
+class Player(TeamPlayer, Board):
     """What everybody sees of a player in a game without teams."""
-
-    hand_size: Annotated[
-        Annotated[int, Field(ge=0, le=20), BeforeValidator(integral)] | None,
-        Field(description="Cards in the hand; assumed where it is left out."),
-    ] = None
 
 
 class Position(Request):
@@ -233,9 +237,9 @@ class Position(Request):
         Literal[tuple(PRESETS)] | Rules | None,  # type: ignore[valid-type]
         Field(description="A preset's name or settings; 'standard' where left out."),
     ] = None
-    hand: Annotated[list[Card], Field(max_length=20, description="Your cards.")]
+    hand: Annotated[list[Card], Field(max_length=MAX_HAND, description="Your cards.")]
     building: Annotated[
-        list[Annotated[int, Field(ge=0, le=11), BeforeValidator(integral)]] | None,
+        list[Height] | None,
         Field(
             min_length=4,
             max_length=4,
@@ -251,7 +255,8 @@ class Position(Request):
         None
     )
     players: Annotated[
-        list[Player | TeamPlayer], Field(min_length=2, max_length=12, description="By seat.")
+        list[Player | TeamPlayer],
+        Field(min_length=2, max_length=MAX_SEATS, description="By seat."),
     ]
     boards: Annotated[
         list[Board] | None,
@@ -265,12 +270,9 @@ class Position(Request):
         Counts | None,
         Field(description="What went into the last reshuffle, less what you saw of it since."),
     ] = None
-    passes: Annotated[
-        Annotated[int, Field(ge=0, le=11), BeforeValidator(integral)] | None,
-        Field(description="Passes in a row."),
-    ] = None
+    passes: Annotated[Seat | None, Field(description="Passes in a row.")] = None
     turns: Annotated[
-        Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(integral)] | None,
+        Annotated[int, Field(ge=0, le=MAX_TURNS_LIMIT), Integral] | None,
         Field(description="Turns ended so far."),
     ] = None
     over: Annotated[
@@ -278,8 +280,8 @@ class Position(Request):
     ] = None
 
 
-class Options(Request):
-    """What a suggestion is to be like."""
+class Asked(Request):
+    """Who is asked, and for how much."""
 
     agent: Annotated[
         str | None,
@@ -288,18 +290,19 @@ class Options(Request):
         ),
     ] = None
     top: Annotated[
-        Annotated[int, Field(ge=1, le=MAX_ACTIONS), BeforeValidator(integral)] | None,
+        Annotated[int, Field(ge=1, le=MAX_ACTIONS), Integral] | None,
         Field(description="How many moves to return; all where left out."),
     ] = None
+
+
+class Options(Asked):
+    """What a suggestion is to be like."""
+
     budget_ms: Annotated[
-        Annotated[int, Field(ge=1, le=limits.MAX_BUDGET_MS), BeforeValidator(integral)] | None,
+        Annotated[int, Field(ge=1, le=limits.MAX_BUDGET_MS), Integral] | None,
         Field(description="Time for an agent that searches by time, for each position."),
     ] = None
-    seed: Annotated[
-        int,
-        Field(ge=0, le=limits.MAX_SEED, description="Decides all that is random in the answer."),
-        BeforeValidator(integral),
-    ] = 0
+    seed: Annotated[Seed, Field(description="Decides all that is random in the answer.")] = 0
     allow: Annotated[
         list[ActionId] | None,
         Field(max_length=MAX_ACTIONS, description="Rank these actions alone."),
@@ -328,7 +331,7 @@ class PlyRequest(Request):
     """What a change of a game is made from."""
 
     ply: Annotated[
-        Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(integral)] | None,
+        Ply | None,
         Field(
             description="The game's ply as last answered; 409 where it is another by now. "
             "Not compared where left out."
@@ -345,7 +348,7 @@ class GameRequest(Request):
         Field(description="A preset's name or settings; 'standard' where left out."),
     ] = None
     players: Annotated[
-        Annotated[int, Field(ge=2, le=12), BeforeValidator(integral)] | None,
+        Annotated[int, Field(ge=2, le=MAX_SEATS), Integral] | None,
         Field(description="Seats, where the rules do not say: 2 to 6."),
     ] = None
     seat: Annotated[Seat | None, Field(description="Yours, 0 where left out.")] = None
@@ -353,7 +356,7 @@ class GameRequest(Request):
         list[Seat] | None,
         Field(
             min_length=1,
-            max_length=12,
+            max_length=MAX_SEATS,
             description="Instead of seat: those of several people at one screen. Answers show what "
             "the one to move may see.",
         ),
@@ -361,13 +364,13 @@ class GameRequest(Request):
     agents: Annotated[
         list[Annotated[str, Field(max_length=200)]] | None,
         Field(
-            max_length=11,
+            max_length=MAX_SEATS - 1,
             description="Names from /v1/agents: one for all other seats, or one for each in their "
             "order; the service's own where left out.",
         ),
     ] = None
     seed: Annotated[
-        Annotated[int, Field(ge=0, le=limits.MAX_SEED), BeforeValidator(integral)] | None,
+        Seed | None,
         Field(description="Decides the shuffles; an unknown one where left out."),
     ] = None
 
@@ -376,46 +379,26 @@ class MoveRequest(Request):
     """A move of the seat to move."""
 
     ply: Annotated[
-        int,
+        Ply,
         Field(
-            ge=0,
-            le=1_000_000,
             description="The game's ply as last answered; 409 where it is another by now, so that "
             "a move that is sent twice is made once.",
         ),
-        BeforeValidator(integral),
     ]
     action: ActionId
 
 
-class HintRequest(Request):
+class HintRequest(Asked):
     """Who is to give a hint."""
-
-    agent: Annotated[
-        str | None,
-        Field(
-            max_length=200, description="A name from /v1/agents; the service's own where left out."
-        ),
-    ] = None
-    top: Annotated[
-        Annotated[int, Field(ge=1, le=MAX_ACTIONS), BeforeValidator(integral)] | None,
-        Field(description="How many moves to return; all where left out."),
-    ] = None
 
 
 class MatchRequest(Request):
     """A match to keep the score of."""
 
-    sides: Annotated[
-        int, Field(ge=2, le=6, description="Players, or teams."), BeforeValidator(integral)
-    ] = 2
-    target: Annotated[
-        int,
-        Field(ge=1, le=1_000_000_000, description="Points that win the match."),
-        BeforeValidator(integral),
-    ] = 500
+    sides: Annotated[int, Field(ge=2, le=MAX_SIDES, description="Players, or teams."), Integral] = 2
+    target: Annotated[Many, Field(description="Points that win the match.")] = 500
     stock: Annotated[
-        Annotated[int, Field(ge=1, le=80), BeforeValidator(integral)] | None,
+        Annotated[int, Field(ge=1, le=2 * MAX_STOCK), Integral] | None,
         Field(description="Cards that a side has at a game's start, to check entries against."),
     ] = None
 
@@ -424,7 +407,7 @@ class IndexRequest(Request):
     """What a change of a match is made from."""
 
     index: Annotated[
-        Annotated[int, Field(ge=0, le=limits.MAX_MATCH_GAMES), BeforeValidator(integral)] | None,
+        Annotated[int, Field(ge=0, le=limits.MAX_MATCH_GAMES), Integral] | None,
         Field(
             description="How many games are entered as you know it; 409 where it is another number "
             "by now. Not compared where left out."
@@ -436,13 +419,13 @@ class EntryRequest(IndexRequest):
     """How a game of a match ended."""
 
     winner: Annotated[
-        Annotated[int, Field(ge=0, le=5), BeforeValidator(integral)] | None,
+        Side | None,
         Field(description="The side that won, null where nobody did."),
     ]
     left: Annotated[
-        list[Annotated[int, Field(ge=0, le=80), BeforeValidator(integral)]] | None,
+        list[Stocks] | None,
         Field(
-            max_length=6,
+            max_length=MAX_SIDES,
             description="Stock cards left with each side; may be left out where nobody won.",
         ),
     ] = None
@@ -799,6 +782,17 @@ class Analysis(Answer):
     warnings: list[str]
 
 
+class Review(Answer):
+    """A review that is made in the background."""
+
+    id: Annotated[str, Field(description="Whoever knows it can read it; nobody can guess it.")]
+    status: Literal["running", "done", "failed"]
+    done: Annotated[int, Field(description="Decisions judged so far.")]
+    total: Annotated[int, Field(description="Decisions in all.")]
+    detail: Annotated[str | None, Field(description="Why it failed.")]
+    analysis: Annotated[Analysis | None, Field(description="Once it is done.")]
+
+
 class FieldError(Answer):
     """One fault of a body."""
 
@@ -843,18 +837,22 @@ class AgentListed(Answer):
     model: str | None = None
     sha256: str | None = None
     description: str | None = None
+    options: Annotated[
+        dict[str, tuple[int, int]],
+        Field(
+            description="What may follow its name after a question mark ('?budget_ms=200'), each "
+            "with its least and greatest value."
+        ),
+    ]
+    costly: Annotated[
+        bool, Field(description="Whether it searches for long; such calls may get 503.")
+    ]
 
 
 class AgentsAnswer(Answer):
     """The agents of this service."""
 
     default: Annotated[str, Field(description="Who answers where no agent is named.")]
-    options: Annotated[
-        dict[str, list[int]],
-        Field(
-            description="Options after a question mark ('?budget_ms=200'), each with its bounds."
-        ),
-    ]
     agents: list[AgentListed]
 
 
@@ -868,4 +866,12 @@ class RulesAnswer(Answer):
 class Health(Answer):
     """The process answers."""
 
-    status: Literal["ok", "ready"]
+    status: Literal["ok"]
+
+
+class Ready(Answer):
+    """Agents answer."""
+
+    status: Literal["ready"]
+    models: Annotated[list[str], Field(description="Models that can be asked for.")]
+    warnings: Annotated[list[str], Field(description="What is missing, in words.")]

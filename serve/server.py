@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import signal
 import sys
@@ -20,22 +21,33 @@ MAX_BODY = 16 * 1024 * 1024
 _KINDS = {400: "bad-request", 413: "too-large"}
 
 
+def address(host: str, port: int) -> str:
+    """A host and a port as one text."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def refusal(status: int, reason: str) -> tuple[list[tuple[str, str]], bytes]:
+    """The headers and the body of what a server refuses before the application sees it."""
+    request_id = secrets.token_hex(16)
+    problem = Problem(_KINDS.get(status, "http-error"), reason, status=status)
+    headers = [
+        ("Content-Type", "application/problem+json"),
+        ("X-Request-ID", request_id),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Cache-Control", "no-store"),
+    ]
+    return headers, to_json(problem.to_json("/", request_id)).encode()
+
+
 class _ProblemTask(ErrorTask):
     """What waitress refuses before the application sees it, such as a broken request line."""
 
     def execute(self) -> None:
         """Answer with a problem instead of text."""
         error = self.request.error
-        request_id = secrets.token_hex(16)
-        problem = Problem(_KINDS.get(error.code, "http-error"), error.reason, status=error.code)
-        body = to_json(problem.to_json("/", request_id)).encode()
+        headers, body = refusal(error.code, error.reason)
         self.status = f"{error.code} {error.reason}"
-        self.response_headers += [
-            ("Content-Type", "application/problem+json"),
-            ("X-Request-ID", request_id),
-            ("X-Content-Type-Options", "nosniff"),
-            ("Cache-Control", "no-store"),
-        ]
+        self.response_headers += headers
         self.set_close_on_finish()
         self.content_length = len(body)
         self.write(body)
@@ -56,15 +68,15 @@ class Server:
         behind_proxy: whether the application may see what a proxy says of its client.
 
     Raises:
-        ValueError: a port beyond 65535, or no such host.
+        ValueError: no such host.
         OSError: the address cannot be listened on.
     """
 
     def __init__(
         self, app: Flask, host: str, port: int, threads: int, *, behind_proxy: bool = False
     ) -> None:
-        if not 0 <= port <= 65535:
-            raise ValueError(f"port: must be 0 to 65535, got {port}")
+        # It warns of every request that waits for a thread; the latencies in /metrics say that.
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._server: Any = create_server(
             app,
             host=host,
@@ -82,8 +94,7 @@ class Server:
         for listener in list(self._server.map.values()) if sockets else [self._server]:
             if hasattr(listener, "channel_class"):
                 listener.channel_class = _Channel
-        shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{self.port}"
+        self.url = f"http://{address(host, self.port)}"
 
     def run(self) -> None:
         """Serve until SIGTERM or Ctrl-C, then let running requests finish (5 seconds at most)."""

@@ -1,6 +1,6 @@
-"""Games and matches in a database: SQLite unless a URL names another, such as PostgreSQL.
+"""Games, matches and reviews in a database: SQLite unless a URL names another, such as PostgreSQL.
 
-A row holds one game or match as JSON that this module does not look into, and a revision that goes
+A row holds one of them as JSON that this module does not look into, and a revision that goes
 up with every change: whoever changes a row says which revision that was made from, and of two who
 started from the same one only the first succeeds. So nobody holds a lock while agents think.
 
@@ -39,7 +39,8 @@ _METADATA = sa.MetaData()
 _VERSION = sa.Table("schema_version", _METADATA, sa.Column("version", sa.Integer, nullable=False))
 
 
-def _table(name: str) -> sa.Table:
+def _table(name: str, most: int | None = None) -> sa.Table:
+    """A kind of thing that is kept; `most` caps it below what the settings say."""
     return sa.Table(
         name,
         _METADATA,
@@ -52,17 +53,20 @@ def _table(name: str) -> sa.Table:
         sa.Column("data", sa.Text, nullable=False),
         sa.Index(f"{name}_updated", "updated"),
         sa.Index(f"{name}_open_updated", "open", "updated"),
+        info={"most": most},
     )
 
 
 GAMES = _table("games")
 MATCHES = _table("matches")
+REVIEWS = _table("reviews", most=200)  # up to a megabyte each
 
 # The schema's history: step k makes version k + 1 of version k. Steps are added, never edited;
 # once a table has changed, the steps before that change have to say in SQL what they made.
 STEPS: tuple[Callable[[sa.Connection], None], ...] = (
     lambda connection: GAMES.create(connection),
     lambda connection: MATCHES.create(connection),
+    lambda connection: REVIEWS.create(connection),
 )
 
 
@@ -141,10 +145,11 @@ class Store:
         key = secrets.token_urlsafe(16)
         with self._begin(write=True) as connection:
             self._sweep(connection, table, now)
-            if is_open and self._count(connection, table, True) >= self.max_open:
+            most = self._most(table)
+            if is_open and self._count(connection, table, True) >= most:
                 raise Problem(
                     "too-many-games",
-                    f"{self.max_open} {table.name} are open",
+                    f"{most} {table.name} are open",
                     headers={"Retry-After": "60"},
                 )
             connection.execute(
@@ -212,6 +217,9 @@ class Store:
         """Close all connections."""
         self._engine.dispose()
 
+    def _most(self, table: sa.Table) -> int:
+        return min(self.max_open, table.info["most"] or self.max_open)
+
     @staticmethod
     def _count(connection: sa.Connection, table: sa.Table, is_open: bool) -> int:
         query = sa.select(sa.func.count()).select_from(table).where(table.c.open == is_open)
@@ -219,12 +227,12 @@ class Store:
 
     def _sweep(self, connection: sa.Connection, table: sa.Table, now: float) -> None:
         connection.execute(table.delete().where(table.c.updated <= now - self._keep_s))
-        if self._count(connection, table, False) > self.max_open:
+        if self._count(connection, table, False) > self._most(table):
             oldest = (
                 sa.select(table.c.updated)
                 .where(table.c.open == sa.false())
                 .order_by(table.c.updated.desc())
-                .offset(self.max_open)
+                .offset(self._most(table))
                 .limit(1)
                 .scalar_subquery()
             )

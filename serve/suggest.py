@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from flask import g, request
@@ -13,7 +12,7 @@ from serve import limits, schemas
 from serve.openapi import tidy
 from serve.operations import operation
 from serve.problems import Problem, field_problem
-from serve.service import OPTIONS, Choice, Service, service
+from serve.service import Choice, Service, check_plays, service
 from skipbo_env.actions import IllegalAction
 from skipbo_env.game import Game
 from skipbo_env.position import Position, PositionError
@@ -37,7 +36,7 @@ def suggest(body: schemas.SuggestRequest) -> dict[str, Any]:
     request with the same seed has the same answer, unless a time budget stops the search.
     """
     choice = service().agents.choose(body.agent)
-    with _gate(choice):
+    with service().room_for(choice):
         return {"request_id": g.request_id, **suggestion(body.position, "/position", body, choice)}
 
 
@@ -55,8 +54,8 @@ def suggest_batch(body: schemas.BatchRequest) -> dict[str, Any]:
     Each has its own result: a suggestion, or the problem that the position alone would have had.
     """
     choice = service().agents.choose(body.agent)
-    each = body.budget_ms or int(str(choice.options.get("budget_ms", 0)))
-    total = len(body.positions) * each
+    each = {**choice.options, **choice.budget(body.budget_ms)}.get("budget_ms", 0)
+    total = len(body.positions) * int(str(each))
     if total > limits.MAX_BATCH_BUDGET_MS:
         raise field_problem(
             "invalid-body",
@@ -64,7 +63,7 @@ def suggest_batch(body: schemas.BatchRequest) -> dict[str, Any]:
             f"{total} ms for all positions together are more than {limits.MAX_BATCH_BUDGET_MS}",
         )
     results = []
-    with _gate(choice):
+    with service().room_for(choice):
         for index, data in enumerate(body.positions):
             try:
                 result = suggestion(data, f"/positions/{index}", body, choice)
@@ -81,8 +80,10 @@ def list_agents() -> dict[str, Any]:
     register = service().agents
     return {
         "default": register.default.name,
-        "options": {name: list(bounds) for name, bounds in OPTIONS.items()},
-        "agents": list(register.listed.values()),
+        "agents": [
+            {**choice.listed, "options": choice.takes, "costly": choice.costly}
+            for choice in map(register.choose, register.listed)
+        ],
     }
 
 
@@ -93,10 +94,6 @@ def list_rules() -> dict[str, Any]:
         "fields": tidy(schemas.Rules.model_json_schema()["properties"]),
         "presets": {name: rules.to_dict() for name, rules in PRESETS.items()},
     }
-
-
-def _gate(choice: Choice) -> AbstractContextManager[None]:
-    return service().gate.enter() if choice.costly else nullcontext()
 
 
 def suggestion(data: Any, pointer: str, options: schemas.Options, choice: Choice) -> dict[str, Any]:
@@ -117,7 +114,7 @@ def suggestion(data: Any, pointer: str, options: schemas.Options, choice: Choice
             f"{pointer}/to_move",
             f"seat {position.to_move} is to move, and its hand is not known to seat {position.you}",
         )
-    game = Game.from_position(position.to_json(), options.seed)
+    game = Game.from_position(position, options.seed)
     allowed = _allowed(game, options)
     result = _ask(service(), game, allowed, options, choice)
     found = result["search"]
@@ -165,11 +162,9 @@ def _ask(
     served: Service, game: Game, allowed: list[int], options: schemas.Options, choice: Choice
 ) -> dict[str, Any]:
     """The agent's answer, under the name that the client asked for."""
-    budget = {"budget_ms": options.budget_ms} if options.budget_ms and choice.costly else {}
-    with served.agents.lend(choice, options.seed, **budget) as agent:
-        if not getattr(agent, "plays", lambda rules: True)(game.rules):
-            table = f"{game.rules.players} players" + (" in teams" if game.rules.teams else "")
-            raise field_problem("unknown-agent", "/agent", f"{choice.name} does not play {table}")
+    budget = choice.budget(options.budget_ms)
+    with served.agents.lend(choice, options.seed, budget) as agent:
+        check_plays(choice, agent, game.rules)
         limited = allowed if options.allow is not None or options.avoid is not None else None
         found = ask(agent, game, top=options.top, allow=limited)
         found["agent"]["name"] = choice.told(agent, found["agent"]["name"])
@@ -199,7 +194,7 @@ def _warnings(
     position: Position, options: schemas.Options, choice: Choice, result: Mapping[str, Any]
 ) -> list[str]:
     warnings = [str(warning) for warning in result.get("warnings", ())]
-    if options.budget_ms and not choice.costly:
+    if options.budget_ms and "budget_ms" not in choice.takes:
         warnings.append("budget_ms has no effect: this agent does not search by time")
     values = {
         "draw_size": position.draw_size,

@@ -20,6 +20,7 @@ discard that ends the turn), `pass`, and on the other board `other stock>2`, `ot
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from skipbo_env.cards import CardError, card_text, parse_card
@@ -162,22 +163,31 @@ def acting_board(state: State, rules: Rules, action: int) -> int:
 def move_json(state: State, rules: Rules, action: int) -> dict[str, Any]:
     """A legal action as a record's event without "player" (docs/formats.md)."""
     move = MOVES[action]
+    card = played_card(state, rules, action)
+    rank = int(state[HEIGHT + move.pile]) + 1 if move.kind == "play" else 0
+    touches_board = move.source != "hand" or move.kind == "discard"
+    board = acting_board(state, rules, action) if rules.teams and touches_board else -1
+    return dict(_event(action, card, rank, board))
+
+
+@lru_cache(maxsize=4096)
+def _event(action: int, card: int, rank: int, board: int) -> dict[str, Any]:
+    """A move as an event; to be copied before it is given away."""
+    move = MOVES[action]
     if move.kind == "pass":
         return {"type": "pass"}
-    card = played_card(state, rules, action)
     result: dict[str, Any]
     if move.kind == "discard":
         result = {"type": "discard", "card": card_text(card), "to": move.pile}
     else:
         source = f"discard:{move.source_pile}" if move.source == "discard" else move.source
-        height = int(state[HEIGHT + move.pile])
         result = {
             "type": "play",
             "card": card_text(card),
             "from": source,
             "to": move.pile,
-            "as": height + 1,
+            "as": rank,
         }
-    if rules.teams and (move.source != "hand" or move.kind == "discard"):
-        result["board"] = acting_board(state, rules, action)
+    if board >= 0:
+        result["board"] = board
     return result

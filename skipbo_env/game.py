@@ -24,6 +24,7 @@ from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine import layout, moves, observe
 from skipbo_env.engine.deal import deal, deal_cards
 from skipbo_env.engine.layout import State
+from skipbo_env.position import Position
 from skipbo_env.rules import Rules
 
 
@@ -259,14 +260,18 @@ class Game:
         return position.position_of(self.state, self.rules, seat)
 
     @classmethod
-    def from_position(cls, data: Mapping[str, Any], seed: int | None = None) -> Game:
+    def from_position(cls, data: Mapping[str, Any] | Position, seed: int | None = None) -> Game:
         """A game that looks like the position, its hidden cards dealt from the unseen ones by the
         seed.
+
+        Args:
+            data: the position as JSON data, or as it was parsed.
+            seed: decides the hidden cards and all later shuffles.
 
         Raises:
             PositionError: (a ValueError) an impossible position; it names the field.
         """
-        parsed = position.Position.parse(data)
+        parsed = data if isinstance(data, Position) else Position.parse(data)
         return cls._of(parsed.rules, parsed.deal(seed_to_u64(seed)), seed)
 
     def determinize(self, player: int, seed: int | None = None) -> Game:

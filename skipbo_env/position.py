@@ -39,6 +39,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -335,6 +336,9 @@ def determinize(state: State, rules: Rules, player: int, seed: int) -> State:
     return copy
 
 
+_TEXTS = {card_text(card): card for card in range(1, WILD + 1)}
+
+
 def _texts(cards: Sequence[int]) -> list[str]:
     return [card_text(card) for card in cards]
 
@@ -353,6 +357,8 @@ def _fail(pointer: str, message: str) -> NoReturn:
 
 def _below(pointer: str, key: object) -> str:
     """The pointer to a member: `~` and `/` are escaped as RFC 6901 wants."""
+    if type(key) is int and 0 <= key < 10_000:  # most are
+        return f"{pointer}/{key}"
     text = key if isinstance(key, str) else shown(key)
     return f"{pointer}/{text[:60].replace('~', '~0').replace('/', '~1')}"
 
@@ -398,6 +404,14 @@ def _card(value: Any, pointer: str) -> int:
         _fail(pointer, str(error))
 
 
+def _cards(value: Any, pointer: str) -> list[int]:
+    """A list of cards. Pointers are made only where one is wrong: most of a position is cards."""
+    return [
+        _TEXTS[card] if type(card) is str and card in _TEXTS else _card(card, _below(pointer, i))
+        for i, card in enumerate(_list(value, pointer))
+    ]
+
+
 class _Reader:
     """Reads one position: first the fields one by one, then the count of cards, then the sizes."""
 
@@ -424,10 +438,7 @@ class _Reader:
 
     def read(self) -> Position:
         """The position, all checks done."""
-        hand = [
-            _card(card, _below("/hand", i))
-            for i, card in enumerate(_list(self.data["hand"], "/hand"))
-        ]
+        hand = _cards(self.data["hand"], "/hand")
         if len(hand) > self.hand_limit:
             _fail("/hand", f"holds at most {self.hand_limit} cards by these rules, got {len(hand)}")
         boards = self._boards()
@@ -463,7 +474,7 @@ class _Reader:
             if note:
                 self.inferred.append(name)
             return default
-        return _whole(value, _below("", name), low, high)
+        return _whole(value, f"/{name}", low, high)
 
     def _rules(self) -> Rules:
         given = self.data.get("rules")
@@ -486,12 +497,8 @@ class _Reader:
                 if not rules.teams:
                     rules = replace(rules, players=seats)
             elif isinstance(given, Mapping):
-                rules = Rules.from_dict(
-                    {
-                        "players": seats,
-                        **{name: _rule_value(value) for name, value in given.items()},
-                    }
-                )
+                values = {name: _rule_value(value) for name, value in given.items()}
+                rules = _rules_of({"players": seats, **values})
             else:
                 _fail(
                     "/rules", f"needs a preset's name or an object of settings, got {shown(given)}"
@@ -548,9 +555,9 @@ class _Reader:
         entry = _object(entry, pointer, known)
         for name in _BOARD_FIELDS:
             if name not in entry:
-                _fail(_below(pointer, name), "is missing")
-        size = _whole(entry["stock_size"], _below(pointer, "stock_size"), 0, self.rules.stocks)
-        where = _below(pointer, "stock_top")
+                _fail(f"{pointer}/{name}", "is missing")
+        size = _whole(entry["stock_size"], f"{pointer}/stock_size", 0, self.rules.stocks)
+        where = f"{pointer}/stock_top"
         if size == 0 and entry["stock_top"] is not None:
             _fail(where, "must be null where stock_size is 0")
         if size and entry["stock_top"] is None:
@@ -559,7 +566,7 @@ class _Reader:
         if size:
             top = _card(entry["stock_top"], where)
             self._take(top, where)
-        piles = _list(entry["discards"], _below(pointer, "discards"), PILES, "discard piles")
+        piles = _list(entry["discards"], f"{pointer}/discards", PILES, "discard piles")
         return Board(
             stock_top=top,
             stock_size=size,
@@ -569,11 +576,11 @@ class _Reader:
         )
 
     def _pile(self, value: Any, pointer: str) -> tuple[int, ...]:
-        cards = []
-        for i, card in enumerate(_list(value, pointer)):
-            where = _below(pointer, i)
-            cards.append(_card(card, where))
-            self._take(cards[-1], where)
+        cards = _cards(value, pointer)
+        for i, card in enumerate(cards):
+            self.left[card] -= 1
+            if self.left[card] < 0:
+                self._take(card, _below(pointer, i), 0)
         return tuple(cards)
 
     def _hand_sizes(self, own: int) -> list[int | None]:
@@ -583,7 +590,7 @@ class _Reader:
         for seat, entry in enumerate(self.players):
             where = _below("/players", seat)
             value = _object(entry, where, known).get("hand_size")
-            where = _below(where, "hand_size")
+            where = f"{where}/hand_size"
             size = None if value is None else _whole(value, where, 0, self.hand_limit)
             if seat == self.you:
                 if size is not None and size != own:
@@ -612,8 +619,7 @@ class _Reader:
                 _fail(where, f"has {len(pile)} cards, but building says {heights[i]}")
             if len(pile) >= RANKS:
                 _fail(where, f"has at most 11 cards, got {len(pile)}")
-            for h, value in enumerate(pile):
-                card = _card(value, _below(where, h))
+            for h, card in enumerate(_cards(pile, where)):
                 if card not in (h + 1, WILD):
                     _fail(_below(where, h), f"must be {h + 1} or a wild, got {card_text(card)}")
             known.append(self._pile(pile, where))
@@ -653,8 +659,8 @@ class _Reader:
             _fail(_below("", name), f"needs an object of counts by card, got {shown(value)}")
         counts = [0] * (WILD + 1)
         for key, count in value.items():
-            where = _below(_below("", name), key)
-            card = _card(key, where)
+            where = f"/{name}/{key}" if key in _TEXTS else _below(f"/{name}", key)
+            card = _TEXTS.get(key) or _card(key, where)
             total = self._total(card)
             count = _whole(count, where, 0, total)
             counts[card] += count
@@ -673,7 +679,7 @@ class _Reader:
         if rest:
             _fail("/completed", f"completed piles have 12 cards each, got {sum(counts)} in all")
         for key in self.data["completed"]:
-            card = _card(key, _below("/completed", key))
+            card = _TEXTS.get(key) or _card(key, _below("/completed", key))
             if card != WILD and counts[card] > piles:
                 _fail(
                     _below("/completed", key),
@@ -819,6 +825,21 @@ class _Reader:
 
 
 _INFERRED = ("rules", "hand_size", "draw_size", "completed", "building_cards", "passes", "turns")
+
+
+_PLAIN = (int, bool, str, type(None))
+
+
+def _rules_of(settings: Mapping[str, Any]) -> Rules:
+    """`Rules.from_dict`, remembered: most positions that a program reads have the same rules."""
+    if all(type(value) in _PLAIN for value in settings.values()):  # so they can be hashed
+        return _remembered(tuple((name, type(value), value) for name, value in settings.items()))
+    return Rules.from_dict(settings)
+
+
+@lru_cache(maxsize=256)
+def _remembered(settings: tuple[tuple[str, type, Any], ...]) -> Rules:
+    return Rules.from_dict({name: value for name, _, value in settings})
 
 
 def _rule_value(value: Any) -> Any:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
+from skipbo_env.actions import TEXTS, move_json
 from skipbo_env.game import Game
 from skipbo_env.reasons import reasons
 
@@ -42,16 +44,17 @@ def verdict(order: int, delta: float | None) -> str | None:
 
 def described(game: Game, action: int) -> dict[str, Any]:
     """A legal action as {"action": id, "text", "move"}."""
-    return {"action": action, "text": game.action_text(action), "move": game.move(action)}
+    move = move_json(game.state, game.rules, action)
+    return {"action": action, "text": TEXTS[action], "move": move}
 
 
 def line_of(game: Game, line: Sequence[int]) -> list[dict[str, Any]]:
     """A planned turn in words; the game stays as it is."""
-    copy = game.clone()
-    told = []
-    for step in line:
+    told = [described(game, int(action)) for action in line[:1]]
+    copy = game.clone() if len(line) > 1 else game
+    for before, step in pairwise(line):
+        copy.apply(int(before))
         told.append(described(copy, int(step)))
-        copy.apply(int(step))
     return told
 
 
@@ -72,18 +75,20 @@ def ranked(game: Game, moves: Sequence[Mapping[str, Any]], top: int | None) -> l
         delta = None if win is None or best is None else min(0.0, round(win - best, 6))
         same = found.get("same_as")
         line = [int(step) for step in found.get("line") or ()]
-        line = line if line[:1] == [action] else [action, *line]
+        if line[:1] != [action]:
+            line.insert(0, action)
+        steps = line_of(game, line)
         told.append(
             {
                 "order": order,
-                **described(game, action),
+                **steps[0],
                 "prior": finite(found.get("prior")),
                 "win": win,
                 "win_se": finite(found.get("win_se")),
                 "delta": delta,
                 "delta_se": finite(found.get("delta_se")),
                 "n": None if found.get("n") is None else int(found["n"]),
-                "line": line_of(game, line),
+                "line": steps,
                 "line_ends": found.get("line_ends"),
                 "reasons": reasons(game, line, found.get("line_ends")),
                 "same_as": None if same is None else int(same),

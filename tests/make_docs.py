@@ -18,6 +18,7 @@ from itertools import groupby
 from types import ModuleType
 from typing import Any
 
+from serve.settings import Settings
 from skipbo_env import actions
 from skipbo_env.agents import network
 from skipbo_env.engine import layout, observe
@@ -326,6 +327,28 @@ def coverage() -> str:
     )
 
 
+# The service -----------------------------------------------------------------------------------
+
+
+def service_settings() -> str:
+    """Flag, variable, default and meaning of every setting of the service."""
+    rows = []
+    for item in fields(Settings):
+        default = item.metadata["default"]
+        shown = "" if default in (None, ()) else f"`{default}`"
+        if default is False:
+            shown = "off"
+        rows.append(
+            (
+                f"`--{item.name.replace('_', '-')}`",
+                f"`{item.metadata['variable']}`",
+                shown,
+                item.metadata["meaning"],
+            )
+        )
+    return table("| flag | variable | default | meaning |", rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "actions": action_table,
     "board": board_table,
@@ -338,6 +361,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "results": results,
     "rules-presets": rules_presets,
     "rules-settings": rules_settings,
+    "service-settings": service_settings,
     "training-presets": training_presets,
 }
 

@@ -66,7 +66,18 @@ export const move = (id, ply, action) => post(`${game(id)}/moves`, { ply, action
 export const undo = (id, ply) => post(`${game(id)}/undo`, { ply });
 export const hint = (id, body) => post(`${game(id)}/hint`, body);
 export const record = (id) => get(`${game(id)}/record`);
-export const analyse = (body) => post("v1/analysis", body);
+
+/** A review; `progress` is told (done, total) of one that is made in the background. */
+export async function analyse(body, progress = () => {}) {
+  const answer = await postFull("v1/analysis", body);
+  if (answer.status !== 202) return answer.data;
+  for (let told = answer.data; ; told = await get(answer.location.slice(1))) {
+    if (told.status === "done") return told.analysis;
+    if (told.status === "failed") throw new Fault(500, { detail: told.detail });
+    progress(told.done, told.total);
+    await new Promise((done) => setTimeout(done, 1000));
+  }
+}
 export const newMatch = (body) => post("v1/matches", body);
 export const loadMatch = (id) => get(match(id));
 export const undoMatch = (id, index) => post(`${match(id)}/undo`, { index });

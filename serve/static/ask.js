@@ -1,7 +1,7 @@
 // A real table's cards, and what the agents would play. Cards are typed, or tapped on a pad.
 
 import * as api from "./api.js";
-import { face, shown } from "./cards.js";
+import { agentName, face, shown } from "./cards.js";
 import { alarm, announce, button, field, h, newId, select } from "./dom.js";
 import { bestText, suggestionElements } from "./hint.js";
 import { load, save } from "./store.js";
@@ -55,7 +55,7 @@ class Ask {
     this.fill();
     try {
       const listed = await api.agents();
-      this.agent.replaceChildren(h("option", { value: "", text: `the service's own (${listed.default})` }), ...listed.agents.filter(({ name }) => name !== listed.default).map(({ name }) => h("option", { value: name, text: name })));
+      this.agent.replaceChildren(h("option", { value: "", text: `the service's own (${listed.default})` }), ...listed.agents.filter(({ name }) => name !== listed.default).map(({ name }) => h("option", { value: name, text: agentName(name) })));
     } catch (fault) {
       alarm(fault.status === 0 ? "The service does not answer." : fault.message);
     }

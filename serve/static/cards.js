@@ -6,6 +6,12 @@ import { settings } from "./store.js";
 const PLAYING = { 1: "A", 11: "J", 12: "Q", S: "K" };
 const SPOKEN = { 1: "ace", 11: "jack", 12: "queen", S: "wild (king or joker)" };
 
+/** What an agent is called: "level:3" is level 3. */
+export function agentName(name) {
+  const level = /^level:(\d+)$/.exec(name);
+  return level ? `level ${level[1]}` : name;
+}
+
 /** What is printed on a card. */
 export function shown(card) {
   return (settings.names === "playing" && PLAYING[card]) || String(card);

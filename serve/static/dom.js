@@ -126,9 +126,10 @@ export function field(label, control, hint = null) {
   return h("div", { class: "field" }, parts);
 }
 
-/** A drop-down of [value, text] pairs. */
+/** A drop-down of [value, text] pairs, or [label, pairs] for a group of them. */
 export function select(options, value, props = {}) {
-  const element = h("select", props, options.map(([key, text]) => h("option", { value: key, text })));
+  const option = ([key, text]) => h("option", { value: key, text });
+  const element = h("select", props, options.map((entry) => (Array.isArray(entry[1]) ? h("optgroup", { label: entry[0] }, entry[1].map(option)) : option(entry))));
   element.value = String(value);
   return element;
 }

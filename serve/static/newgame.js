@@ -1,6 +1,7 @@
 // The form for a new game, and the page's first view.
 
 import * as api from "./api.js";
+import { agentName } from "./cards.js";
 import { alarm, field, h, newId, select } from "./dom.js";
 import * as sheet from "./sheet.js";
 import { load, save } from "./store.js";
@@ -16,7 +17,7 @@ const TABLES = [
   ["6t2", "Partners, 2 teams of 3", { players: 6, teams: 2 }],
 ];
 const GAMES = [
-  ["standard", "Standard, 30 cards (20 with 5 or 6 stocks)"],
+  ["standard", "Standard, 30 cards"],
   ["medium", "Medium, 20 cards"],
   ["family", "Family, 15 cards, stock first"],
   ["short", "Short, 10 cards"],
@@ -30,6 +31,25 @@ const ABOUT = {
   simple: "simple, easy",
   greedy: "greedy, medium",
 };
+// Kinds of agents, by their method: what the list of opponents is parted into.
+const KINDS = [
+  ["level", "By strength"],
+  ["turn", "Trained models"],
+  ["search", "With search, which takes longer"],
+  ["rules", "By rules"],
+];
+
+/** The agents that play a table, as groups of [name, text] for a drop-down; the best one is alone on top. */
+function opponents(able) {
+  const text = ({ name }) => ABOUT[name] ?? agentName(name);
+  const known = KINDS.map(([method]) => method);
+  const kind = (agent) => (known.includes(agent.method) ? agent.method : "rules");
+  const rest = able.filter(({ name }) => name !== "best");
+  return [
+    ...able.filter(({ name }) => name === "best").map((agent) => [agent.name, text(agent)]),
+    ...KINDS.map(([method, label]) => [label, rest.filter((agent) => kind(agent) === method).map((agent) => [agent.name, text(agent)])]).filter(([, options]) => options.length),
+  ];
+}
 
 function plays(agent, { players, teams }) {
   const fits = (value, wanted) => value === null || value === undefined || (Array.isArray(value) ? value.includes(wanted) : value === wanted);
@@ -68,15 +88,15 @@ export function newGameForm({ agents, presets }, onstart) {
     seat.replaceChildren(...Array.from({ length: players }, (_, i) => h("option", { value: i, text: `Seat ${i + 1}` })));
     seat.value = String(mine);
     const able = agents.agents.filter((agent) => plays(agent, shape()));
-    const options = able.map((agent) => [agent.name, ABOUT[agent.name] ?? agent.name]);
-    // The best one first: whoever only presses Start gets a good opponent.
-    options.sort((a, b) => (b[0] === "best") - (a[0] === "best"));
-    if (!options.some(([name]) => name === agents.default)) options.unshift(["", `the service's own, ${agents.default}`]);
+    const options = opponents(able);
+    // First stands a good one, for whoever only presses Start.
+    if (!able.some(({ name }) => name === agents.default)) options.unshift(["", `the service's own, ${agents.default}`]);
     options.push([PERSON, "a person at this screen"]);
+    const names = new Set(["", PERSON, ...able.map(({ name }) => name)]);
     seats.replaceChildren(...Array.from({ length: players }, (_, i) => {
       if (i === mine) return null;
       const role = teams && i % teams === mine % teams ? ", your partner" : "";
-      const wanted = options.some(([name]) => name === chosen[i]) ? chosen[i] : options[0]?.[0];
+      const wanted = names.has(chosen[i]) ? chosen[i] : able.some(({ name }) => name === agents.default) ? agents.default : "";
       const choice = select(options, wanted, { "data-seat": i, onchange: () => { chosen[i] = choice.value; } });
       return field(`Seat ${i + 1}${role}`, choice);
     }).filter(Boolean));

@@ -3,7 +3,7 @@
 
 import * as api from "./api.js";
 import { Table, endsOf, legalMap, markSelection, tableElements } from "./board.js";
-import { called, chip, count, eventText, listed } from "./cards.js";
+import { agentName, called, chip, count, eventText, listed } from "./cards.js";
 import { alarm, announce, button, find, fly, h, openDialog, pulse, redraw } from "./dom.js";
 import { enableDrag, top } from "./drag.js";
 import { bestText, suggestionElements } from "./hint.js";
@@ -106,7 +106,7 @@ export class Play {
       if (seat === view.seat) return "You";
       if (agent === null) return `Player ${seat + 1}`;
       const same = view.agents.map((name, other) => (name === agent ? other : null)).filter((other) => other !== null);
-      return same.length === 1 ? agent : `${agent} ${same.indexOf(seat) + 1}`;
+      return same.length === 1 ? agentName(agent) : `${agentName(agent)} (${same.indexOf(seat) + 1})`;
     });
   }
 

@@ -1,8 +1,8 @@
 // A finished game looked back on: the chances as they went, and every decision beside the best one.
 
 import * as api from "./api.js";
-import { listed, moveText } from "./cards.js";
-import { alarm, button, h, svg } from "./dom.js";
+import { agentName, listed, moveText } from "./cards.js";
+import { alarm, announce, button, field, h, select, svg } from "./dom.js";
 import { percent } from "./hint.js";
 
 const WORDS = { best: "best", tie: "as good", inaccuracy: "inaccuracy", mistake: "mistake", blunder: "blunder" };
@@ -28,10 +28,15 @@ class Review {
   async load() {
     try {
       const record = await api.record(this.id);
-      this.names = (record.agents ?? []).map((agent, seat) => (agent === "human" ? `Player ${seat + 1}` : `${agent} (${seat + 1})`));
-      const people = (record.agents ?? []).filter((agent) => agent === "human").length;
+      const agents = record.agents ?? [];
+      this.names = agents.map((agent, seat) => {
+        if (agent === "human") return `Player ${seat + 1}`;
+        return agents.filter((other) => other === agent).length > 1 ? `${agentName(agent)} (${seat + 1})` : agentName(agent);
+      });
+      const people = agents.filter((agent) => agent === "human").length;
       if (people === 1) this.names[record.agents.indexOf("human")] = "You";
-      this.analysis = await api.analyse({ record });
+      this.judges ??= (await api.agents()).agents.filter(({ players, teams }) => [null, undefined, record.rules.players].includes(players) && [null, undefined, record.rules.teams].includes(teams));
+      this.analysis = await api.analyse({ record, ...(this.judge ? { agent: this.judge } : {}) }, (done, total) => this.progress(done, total));
       this.you = people === 1 ? record.agents.indexOf("human") : null;
       if (!this.root.isConnected) return;
       alarm(null);
@@ -44,6 +49,22 @@ class Review {
       else if (fault.kind === "not-over") alarm("A game can be reviewed once it is over.", [back]);
       else alarm(`The review cannot be made: ${fault.message}`, [again, back]);
     }
+  }
+
+  /** A review in the background: how far it has come. */
+  progress(done, total) {
+    if (!this.root.isConnected) return;
+    const bar = h("progress", { max: total, value: done, "aria-label": "Decisions judged" });
+    this.root.querySelector(".lead")?.replaceChildren(`${done} of ${total} decisions are judged… `, bar);
+  }
+
+  /** Have another agent judge. */
+  async judgeBy(name) {
+    this.judge = name;
+    this.root.querySelector(".lead").textContent = "Every decision is judged anew…";
+    announce("Every decision is judged anew.");
+    await this.load();
+    this.root.querySelector("[data-key='review:judge']")?.focus();
   }
 
   redrawAll() {
@@ -62,13 +83,20 @@ class Review {
     const ended = result ? (result.winner === null ? "Nobody won." : `${this.sideName(result.winner)} won ${Math.max(...result.scores)} points.`) : "";
     this.root.replaceChildren(
       h("h1", { text: "The game reviewed" }),
-      h("p", { class: "lead" }, `${ended} `, agent ? `Judged by ${agent.name}.` : ""),
+      h("p", { class: "lead" }, `${ended} `, agent ? `Judged by ${agentName(agent.name)}.` : ""),
       ...analysis.warnings.map((text) => h("p", { class: "note", text })),
       estimated ? this.chart() : h("p", { class: "note", text: "This agent gives no probabilities, so there is no chart; its own choice stands beside each move." }),
       this.totals(),
       this.decisions(),
+      this.judgeChoice(),
       h("div", { class: "actions" }, h("a", { class: "button", href: `#game/${this.id}`, text: "Back to the table" }), button("Save the record", () => this.save())),
     );
+  }
+
+  judgeChoice() {
+    const names = this.judges.map(({ name, costly }) => [name, `${agentName(name)}${costly ? ", which takes minutes" : ""}`]);
+    const choice = select([["", "the service's own"], ...names], this.judge ?? "", { "data-key": "review:judge", onchange: () => this.judgeBy(choice.value || null) });
+    return h("div", { class: "columns" }, field("Judged by", choice));
   }
 
   /** Each side's probability to win before every decision, and how it ended. */
@@ -104,7 +132,9 @@ class Review {
     const caption = svg("text", { x: WIDTH, y: HEIGHT + 20, "text-anchor": "end" });
     caption.textContent = `${points.length} decisions`;
     drawing.append(caption);
-    return h("figure", {}, h("figcaption", {}, h("h2", { text: sides === 2 ? `Chance to win: ${this.sideName(shown[0])}` : "Chance to win" }), sides > 2 && h("ul", { class: "legend" }, shown.map((side) => h("li", {}, h("span", { class: `swatch side-${side % (LINES + 1)}`, "aria-hidden": "true" }), this.sideName(side))))), drawing);
+    const legend = ["mistake", "blunder"].filter((verdict) => points.some((decision) => decision.verdict === verdict));
+    const key = legend.length > 0 && h("ul", { class: "legend" }, legend.map((verdict) => h("li", {}, svg("svg", { viewBox: "-8 -8 16 16", width: 16, height: 16, class: "key", "aria-hidden": "true" }, svg("circle", { r: 5, class: `dot ${verdict}` })), verdict)));
+    return h("figure", {}, h("figcaption", {}, h("h2", { text: sides === 2 ? `Chance to win: ${this.sideName(shown[0])}` : "Chance to win" }), sides > 2 && h("ul", { class: "legend" }, shown.map((side) => h("li", {}, h("span", { class: `swatch side-${side % (LINES + 1)}`, "aria-hidden": "true" }), this.sideName(side))))), drawing, key);
   }
 
   chartText(points, shown) {

@@ -21,7 +21,13 @@ LISTED = [
     {"name": "greedy", "method": "rules", "model": None, "sha256": None},
     {"name": "broken", "method": "rules", "model": None, "sha256": None},
     {"name": "turn:fake", "method": "turn", "model": "fake", "sha256": "0" * 64},
-    {"name": "search:fake", "method": "search", "model": "fake", "sha256": "0" * 64},
+    {
+        "name": "search:fake",
+        "method": "search",
+        "model": "fake",
+        "sha256": "0" * 64,
+        "options": {"samples": (1, 10**9), "budget_ms": (1, 10**9), "nodes": (1, 64)},
+    },
 ]
 
 

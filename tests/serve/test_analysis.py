@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
-from serve import create_app, limits
+from serve import create_app, limits, review
+from serve.service import Service
+from serve.store import REVIEWS
 from skipbo_env.analysis import VERDICTS
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
+from tests.serve.conftest import Slow
 from tests.serve.test_agents import write_model
 from tests.serve.test_suggest import assert_problem
 from tests.skipbo_env.test_analysis import record_of
@@ -188,3 +193,89 @@ def test_the_limit_of_the_body(client: FlaskClient, chunked: bool) -> None:
         response = client.post("/v1/analysis", content_type="application/json", **options)
         assert response.status_code == status
         assert response.mimetype == "application/problem+json"
+
+
+# By agents that search: in the background ------------------------------------------------------
+
+
+def wait_for(client: FlaskClient, location: str, status: str) -> Any:
+    for _ in range(600):
+        told = client.get(location).get_json()
+        if told["status"] == status:
+            return told
+        time.sleep(0.05)
+    raise AssertionError(told)
+
+
+def test_a_search_reviews_in_the_background(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """202 and where to ask; the progress; then the review that an answer at once would be."""
+    monkeypatch.setattr(review, "_TELL_EVERY_S", 0.0)
+    client = app.test_client()
+    record = record_of("short", 4)
+    total = sum(event["type"] in ("play", "discard", "pass") for event in record["events"])
+    Slow.go.clear()
+    try:
+        response = client.post("/v1/analysis", json={"record": record, "agent": "search:fake"})
+        assert response.status_code == 202
+        begun = response.get_json()
+        location = response.headers["Location"]
+        assert location == f"/v1/analysis/{begun['id']}"
+        assert (begun["status"], begun["done"], begun["total"]) == ("running", 0, total)
+        told = client.get(location).get_json()
+        assert (told["status"], told["analysis"]) == ("running", None)
+    finally:
+        Slow.go.set()
+    done = wait_for(client, location, "done")
+    assert (done["done"], done["total"], done["detail"]) == (total, total, None)
+    found = done["analysis"]
+    assert found["complete"]
+    assert found["agent"]["name"] == "search:fake"
+    at_once = client.post("/v1/analysis", json={"record": record, "agent": "turn:fake"}).get_json()
+    for decision, other in zip(found["decisions"], at_once["decisions"], strict=True):
+        assert decision == other
+    assert app.extensions["skipbo"].store.count_open(REVIEWS) == 0
+
+
+def test_bad_requests_for_a_background_review_are_refused_at_once(client_of_fakes: Any) -> None:
+    record = record_of("short", 4)
+    bad = {**record, "events": record["events"][1:]}
+    response = client_of_fakes.post("/v1/analysis", json={"record": bad, "agent": "search:fake"})
+    assert response.status_code == 422
+    assert response.get_json()["type"] == "/problems/impossible-record"
+    assert client_of_fakes.get("/v1/analysis/nothing").status_code == 404
+
+
+@pytest.fixture
+def client_of_fakes(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+def test_only_so_many_reviews_wait(app: Flask) -> None:
+    client = app.test_client()
+    state: Service = app.extensions["skipbo"]
+    for _ in range(limits.MAX_REVIEWS):
+        assert state.reviews.acquire(blocking=False)
+    body = {"record": record_of("short", 4), "agent": "search:fake"}
+    response = client.post("/v1/analysis", json=body)
+    assert_problem(response, 503, "busy")
+    assert response.headers["Retry-After"]
+    assert state.store.count_open(REVIEWS) == 0
+
+
+def test_a_review_that_fails_or_whose_process_is_gone_says_so(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = app.test_client()
+
+    def broken(*args: Any, **keywords: Any) -> Any:
+        raise RuntimeError("secret text")
+
+    monkeypatch.setattr(review, "analyse", broken)
+    body = {"record": record_of("short", 4), "agent": "search:fake"}
+    response = client.post("/v1/analysis", json=body)
+    failed = wait_for(client, response.headers["Location"], "failed")
+    assert "secret" not in json.dumps(failed)
+    kept = {"status": "running", "done": 3, "total": 9, "detail": None, "analysis": None}
+    key = app.extensions["skipbo"].store.add(REVIEWS, {**kept, "seen": time.time() - 3600})
+    gone = client.get(f"/v1/analysis/{key}").get_json()
+    assert (gone["status"], gone["done"]) == ("failed", 3)

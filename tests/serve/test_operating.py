@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import threading
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,9 @@ from serve.metrics import BUCKETS, Metrics
 from serve.openapi import document
 from serve.operations import OPERATIONS
 from serve.problems import KINDS, Problem
+from serve.settings import METRICS_VARIABLE, Settings
+from skipbo_env import agents
+from tests.serve.conftest import LISTED
 from tests.serve.test_suggest import assert_problem
 
 
@@ -76,14 +81,11 @@ def test_the_table_of_clients_stays_small(monkeypatch: pytest.MonkeyPatch) -> No
     assert asks(limit, "10.0.3.231") == 0  # the last one is remembered
 
 
-@pytest.mark.parametrize("bad", [0, -1, float("nan")])
-def test_a_limit_that_is_none_is_refused(fakes: None, bad: float) -> None:
-    with pytest.raises(ValueError, match="rate_limit"):
-        create_app(testing=True, rate_limit=bad)
-
-
 def test_who_asks_too_often_gets_429(fakes: None) -> None:
-    app = create_app(testing=True, rate_limit=0.01, cors_origins=["https://good.example"])
+    app = create_app(
+        testing=True,
+        settings=Settings(rate_limit=0.01, cors_origin=("https://good.example",)),
+    )
     client = app.test_client()
     statuses = [client.get("/v1/agents").status_code for _ in range(61)]
     assert statuses == [200] * 60 + [429]
@@ -100,7 +102,7 @@ def test_who_asks_too_often_gets_429(fakes: None) -> None:
 
 
 def test_behind_a_proxy_the_client_is_whom_the_proxy_names(fakes: None) -> None:
-    client = create_app(testing=True, rate_limit=0.01, proxies=1).test_client()
+    client = create_app(testing=True, settings=Settings(rate_limit=0.01, proxies=1)).test_client()
     for address in ("192.0.2.1", "192.0.2.2"):
         # What stands before the proxy's own entry was said by the client.
         named = [{"X-Forwarded-For": f"10.9.9.{k}, {address}"} for k in range(61)]
@@ -110,6 +112,7 @@ def test_behind_a_proxy_the_client_is_whom_the_proxy_names(fakes: None) -> None:
 
 # Metrics ---------------------------------------------------------------------------------------
 
+ROOT = Path(__file__).resolve().parents[2]
 LINE = re.compile(r'([a-z_]+)(?:\{((?:[a-z0-9_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? ([0-9.e+-]+)')
 
 
@@ -125,8 +128,10 @@ def parse(text: str) -> dict[tuple[str, str], float]:
         match = LINE.fullmatch(line)
         assert match, line
         assert {match[1], re.sub("_(bucket|sum|count)$", "", match[1])} & typed, line
-        assert (match[1], match[2] or "") not in found, line
-        found[match[1], match[2] or ""] = float(match[3])
+        labels = sorted((match[2] or "").split('",'))  # the bucket's comes first, see below
+        key = ",".join(f'{label.removesuffix(chr(34))}"' for label in labels if label)
+        assert (match[1], key) not in found, line
+        found[match[1], key] = float(match[3])
     return found
 
 
@@ -140,7 +145,7 @@ def test_requests_are_counted_by_route(client: FlaskClient, position: dict[str, 
     client.post("/v1/games", json={"agents": ["greedy"]})
     client.post("/v1/matches")
     response = client.get("/metrics")
-    assert response.content_type == "text/plain; version=0.0.4; charset=utf-8"
+    assert response.content_type.startswith("text/plain; version=")
     assert "secret" not in response.text
     found = parse(response.text)
 
@@ -153,8 +158,8 @@ def test_requests_are_counted_by_route(client: FlaskClient, position: dict[str, 
     assert requests("none", 404) == 1
     label = 'route="/v1/suggest"'
     assert found["skipbo_request_seconds_count", label] == 4
-    assert found["skipbo_request_seconds_bucket", f'{label},le="+Inf"'] == 4
-    buckets = [found["skipbo_request_seconds_bucket", f'{label},le="{b}"'] for b in BUCKETS]
+    assert found["skipbo_request_seconds_bucket", f'le="+Inf",{label}'] == 4
+    buckets = [found["skipbo_request_seconds_bucket", f'le="{b}",{label}'] for b in BUCKETS]
     assert buckets == sorted(buckets)
     assert found["skipbo_request_seconds_sum", label] > 0
     assert found["skipbo_agent_seconds_count", 'method="turn"'] >= 3
@@ -166,10 +171,10 @@ def test_values_fall_into_their_buckets() -> None:
     metrics = Metrics()
     for seconds in (0.0005, 0.001, 0.0011, 3.0, 60.0):
         metrics.request('a"\\\n', 200, seconds)
-    found = parse(metrics.text([]))
+    found = parse(metrics.text([]).decode())
     label = r'route="a\"\\\n"'
     told = {
-        bound: found["skipbo_request_seconds_bucket", f'{label},le="{bound}"']
+        bound: found["skipbo_request_seconds_bucket", f'le="{bound}",{label}']
         for bound in (*BUCKETS, "+Inf")
     }
     assert told[0.001] == 2
@@ -179,31 +184,34 @@ def test_values_fall_into_their_buckets() -> None:
     assert found["skipbo_request_seconds_sum", label] == pytest.approx(63.0026)
 
 
+COUNTER = """
+import sys
+from serve.metrics import Metrics
+metrics = Metrics()
+for _ in range(int(sys.argv[1])):
+    metrics.request("/x", 200, 0.02)
+metrics.agent("turn", 0.5)
+sys.stdout.write(metrics.text([("skipbo_open_games", "Games.", [({}, 4)])]).decode())
+"""
+
+
 def test_several_processes_add_up(tmp_path: Path) -> None:
-    first, second = Metrics(tmp_path), Metrics(tmp_path)
-    for metrics, count in ((first, 2), (second, 3)):
-        for _ in range(count):
-            metrics.request("/x", 200, 0.02)
-        metrics.agent("turn", 0.5)
-    first.request("/y", 200, 0.02)
-    for metrics in (first, second):
-        metrics.write()
-    (tmp_path / "broken.json").write_text("{")
-    for metrics in (first, second):
-        found = parse(metrics.text([]))
-        assert found["skipbo_requests_total", 'route="/x",status="200"'] == 5
-        assert found["skipbo_requests_total", 'route="/y",status="200"'] == 1
-        assert found["skipbo_request_seconds_count", 'route="/x"'] == 5
-        assert found["skipbo_agent_seconds_sum", 'method="turn"'] == 1
-    second.request("/x", 200, 0.02)
-    for _ in range(100):  # written by itself within a second or so
-        if parse(first.text([]))["skipbo_requests_total", 'route="/x",status="200"'] == 6:
-            break
-        time.sleep(0.05)
-    else:
-        pytest.fail("the second process has not written")
-    first.close()
-    second.close()
+    """Those that have ended too; what is measured now is told once."""
+    environment = {**os.environ, METRICS_VARIABLE: str(tmp_path)}
+    for count, total in ((2, 2), (3, 5), (1, 6)):
+        done = subprocess.run(
+            [sys.executable, "-c", COUNTER, str(count)],
+            env=environment,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found = parse(done.stdout)
+        assert found["skipbo_requests_total", 'route="/x",status="200"'] == total
+        assert found["skipbo_request_seconds_count", 'route="/x"'] == total
+        assert found["skipbo_open_games", ""] == 4
+    assert found["skipbo_agent_seconds_sum", 'method="turn"'] == 1.5
 
 
 def test_counting_is_safe_with_threads() -> None:
@@ -218,7 +226,9 @@ def test_counting_is_safe_with_threads() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert parse(metrics.text([]))["skipbo_requests_total", 'route="/x",status="200"'] == 3000
+    assert (
+        parse(metrics.text([]).decode())["skipbo_requests_total", 'route="/x",status="200"'] == 3000
+    )
 
 
 def test_metrics_do_without_the_database(fakes: None, tmp_path: Path) -> None:
@@ -291,6 +301,32 @@ def test_every_problem_of_an_operation_is_a_kind(app: Flask) -> None:
     for op in OPERATIONS:
         assert set(op.problems) <= set(KINDS)
         assert op.status in (200, 201)
+
+
+# What it says of itself ------------------------------------------------------------------------
+
+
+def test_a_service_without_models_starts_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, position: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("skipbo_env.agents.models.model_directories", lambda models_dir=None: [])
+    client = create_app(models_dir=tmp_path / "nowhere", testing=True).test_client()
+    ready = client.get("/readyz")
+    assert ready.status_code == 200
+    assert ready.get_json()["models"] == []
+    assert any("no model" in warning for warning in ready.get_json()["warnings"])
+    answer = client.post("/v1/suggest", json={"position": position})
+    assert answer.get_json()["agent"]["name"] == "greedy"
+    assert client.post("/v1/games", json={}).status_code == 201
+
+
+def test_models_are_told_and_damaged_ones_too(fakes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = {"name": "hurt", "method": "turn", "model": "hurt", "error": "/secret/hurt: cut off"}
+    monkeypatch.setattr(agents, "list_agents", lambda models_dir=None: [*LISTED, bad])
+    ready = create_app(testing=True).test_client().get("/readyz")
+    assert ready.get_json()["models"] == ["fake"]
+    assert ["hurt" in warning for warning in ready.get_json()["warnings"]] == [True]
+    assert "secret" not in ready.text
 
 
 HOSTILE = [

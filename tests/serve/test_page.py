@@ -732,3 +732,31 @@ def test_a_finished_game_is_reviewed_with_a_chart(tab: Tab, new_tab: Callable[..
     assert small.overflow() <= 0
     assert small.small_targets() == []
     assert small.axe() == []
+
+
+@pytest.mark.browser
+def test_another_agent_may_judge_and_takes_its_time(tab: Tab) -> None:
+    tab.deal(stock_size=1)
+    while not tab.step()["result"]:
+        pass
+    tab.page.get_by_role("link", name="Review the game").click()
+    tab.page.wait_for_selector(".chart")
+    judge = tab.page.get_by_label("Judged by")
+    assert "search:fake, which takes minutes" in judge.inner_text()
+    with tab.page.expect_response(re.compile("/v1/analysis$")) as response:
+        judge.select_option("search:fake")
+    assert response.value.status == 202
+    tab.page.get_by_text("Judged by search:fake.").wait_for()
+    assert tab.page.locator(".chart").count() == 1
+    assert tab.page.evaluate("document.activeElement.dataset.key") == "review:judge"
+    assert tab.axe() == []
+
+
+@pytest.mark.browser
+def test_opponents_are_listed_by_kind(tab: Tab) -> None:
+    tab.open()
+    groups = tab.page.locator("[data-seat='1'] optgroup").evaluate_all(
+        "all => all.map(g => g.label)"
+    )
+    assert groups == ["Trained models", "With search, which takes longer", "By rules"]
+    assert tab.page.locator("[data-seat='1']").input_value() == "best"

@@ -13,9 +13,11 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import skipbo_env
 from serve import create_app, limits, schemas
 from skipbo_env.game import Game
 from skipbo_env.rules import PRESETS, Rules
+from tests.serve.conftest import fake_agent
 
 
 def suggest(client: FlaskClient, position: Any, **options: Any) -> Any:
@@ -264,9 +266,44 @@ def test_agents_come_from_the_list_alone(
     assert_problem(response, 422, "unknown-agent", "/agent")
 
 
-def test_options_of_an_agent(client: FlaskClient, position: dict[str, Any]) -> None:
-    answer = suggest(client, position, agent="turn:fake?samples=10&level=3").get_json()
-    assert answer["agent"]["name"] == "turn:fake?samples=10&level=3"
+def test_options_are_those_that_the_agent_declares(
+    client: FlaskClient, position: dict[str, Any]
+) -> None:
+    """Of these only what clients may set, and no more than the service allows."""
+    listed = {a["name"]: a for a in client.get("/v1/agents").get_json()["agents"]}
+    assert listed["greedy"]["options"] == listed["turn:fake"]["options"] == {}
+    most = {"samples": limits.MAX_SAMPLES, "budget_ms": limits.MAX_BUDGET_MS}
+    assert listed["search:fake"]["options"] == {name: [1, high] for name, high in most.items()}
+    assert [name for name, agent in listed.items() if agent["costly"]] == ["search:fake"]
+    for name, high in most.items():
+        text = f"search:fake?{name}={high}"
+        assert suggest(client, position, agent=text).get_json()["agent"]["name"] == text
+        for bad in (f"search:fake?{name}={high + 1}", f"search:fake?{name}=0"):
+            assert_problem(suggest(client, position, agent=bad), 422, "unknown-agent", "/agent")
+    for bad in ("search:fake?nodes=5", "search:fake?level=3", "turn:fake?samples=10"):
+        assert_problem(suggest(client, position, agent=bad), 422, "unknown-agent", "/agent")
+
+
+def test_a_search_without_a_limit_gets_the_services_own(
+    client: FlaskClient, position: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def watched(text: str, **keywords: Any) -> Any:
+        made.append(text)
+        return fake_agent(text, **keywords)
+
+    monkeypatch.setattr(skipbo_env, "make_agent", watched)
+    for agent, extra, wanted in (
+        ("search:fake", {}, f"search:fake?budget_ms={limits.DEFAULT_BUDGET_MS}"),
+        ("search:fake", {"budget_ms": 70}, "search:fake?budget_ms=70"),
+        ("search:fake?budget_ms=60", {}, "search:fake?budget_ms=60"),
+        ("search:fake?samples=50", {}, "search:fake?samples=50"),
+        ("search:fake?samples=50", {"budget_ms": 70}, "search:fake?samples=50&budget_ms=70"),
+        ("greedy", {"budget_ms": 70}, "greedy"),
+    ):
+        assert suggest(client, position, agent=agent, **extra).status_code == 200
+        assert made[-1] == wanted
 
 
 def test_a_budget_for_an_agent_without_search_is_told(
