@@ -143,5 +143,5 @@ $(COMPAT_VENVS)/%/.installed: tests/compat/%.txt $(BUILD_FILES)
 	grep -v -i -f $(@D)/replaced constraints.txt >$(@D)/constraints.txt
 	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt setuptools pytest
 	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt --no-build-isolation \
-	  -r $< -e '.$(if $(filter $*,$(COMPAT_LIBRARIES)),[train])'
+	  -r $< -e '.[$(if $(filter $*,$(COMPAT_LIBRARIES)),train,render)]'
 	@touch $@
