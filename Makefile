@@ -31,7 +31,8 @@ PYTEST_ARGS ?=
 # make test-compat COMPAT='rllib pettingzoo-1.24'
 COMPAT_PAIRS := pettingzoo-1.24 pettingzoo-1.26 pettingzoo-newest
 COMPAT_LIBRARIES := rllib
-COMPAT ?= $(COMPAT_PAIRS) $(COMPAT_LIBRARIES)
+COMPAT_VENV_NAMES := $(COMPAT_PAIRS) $(COMPAT_LIBRARIES)
+COMPAT ?= training $(COMPAT_VENV_NAMES)
 COMPAT_VENVS ?= .venv-compat
 
 # make load LOAD_ARGS='--server gunicorn --checks rates'
@@ -66,11 +67,16 @@ test: $(VENV)/.installed-all ## run the tests, but for the slow ones; PYTEST_ARG
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m 'not slow' $(PYTEST_ARGS)
 
 .PHONY: test-compat
-test-compat: $(COMPAT:%=test-compat-%) ## test other versions and libraries, each in an environment of its own; COMPAT=NAME to choose
+test-compat: $(COMPAT:%=test-compat-%) ## train by other libraries, test other versions and RLlib; COMPAT=NAME to choose
+
+# What libraries in .venv take a minute or so to learn; the rest of their tests is in `make test`.
+.PHONY: test-compat-training
+test-compat-training: $(VENV)/.installed-all
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m slow $(PYTEST_ARGS) tests/adapters
 
 # The environments under every pair of versions; the libraries by their own tests. No tests is an error here (5).
-.PHONY: $(COMPAT:%=test-compat-%)
-$(COMPAT:%=test-compat-%): test-compat-%: $(COMPAT_VENVS)/%/.installed
+.PHONY: $(COMPAT_VENV_NAMES:%=test-compat-%)
+$(COMPAT_VENV_NAMES:%=test-compat-%): test-compat-%: $(COMPAT_VENVS)/%/.installed
 	$(COMPAT_VENVS)/$*/bin/python -m pytest -p no:cacheprovider $(PYTEST_ARGS) $(if $(filter $*,$(COMPAT_PAIRS)), \
 	  tests/skipbo_env/test_aec.py tests/skipbo_env/test_gym.py tests/skipbo_env/test_vector.py, \
 	  tests/adapters/test_$*.py)
@@ -147,5 +153,5 @@ $(COMPAT_VENVS)/%/.installed: tests/compat/%.txt $(BUILD_FILES)
 	grep -v -i -f $(@D)/replaced constraints.txt >$(@D)/constraints.txt
 	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt setuptools pytest
 	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt --no-build-isolation \
-	  -r $< -e '.$(if $(filter $*,$(COMPAT_LIBRARIES)),[train])'
+	  -r $< -e '.[$(if $(filter $*,$(COMPAT_LIBRARIES)),train,render)]'
 	@touch $@

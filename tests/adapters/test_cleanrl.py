@@ -74,6 +74,7 @@ def test_illegal_actions_have_odds_of_exactly_zero(
     assert (gradient[~mask] == 0).all()
 
 
+@pytest.mark.slow
 def test_a_short_run_beats_play_first() -> None:
     """By the file's own command, in a process of its own as a user starts it."""
     done = subprocess.run(

@@ -164,6 +164,7 @@ def test_a_single_environment_trains_without_an_adapter() -> None:
     assert model.num_timesteps == 256
 
 
+@pytest.mark.slow
 def test_the_page_beats_play_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = run_page("docs/libraries/sb3.md", tmp_path, monkeypatch)
     losses = names["model"].logger.name_to_value
