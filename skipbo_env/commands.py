@@ -462,7 +462,7 @@ def _show_analysis(found: dict[str, Any], worst: int) -> None:
             "win",
             "lost",
             "verdict",
-            "because it",
+            "why",
         )
         for column in columns:
             numbers = column in ("ply", "win", "lost")

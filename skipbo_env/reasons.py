@@ -36,21 +36,26 @@ def reasons(game: Game, line: Sequence[int], line_ends: str | None) -> list[str]
     action = int(line[0])
     told += _of_move(before, rules, action)
     after = game.clone()
-    later: list[tuple[int, str]] = []
+    later: list[tuple[int, str, bool]] = []
     emptied = False
     for step, each in enumerate(line):
         state = after.state
         if step and MOVES[each].source == "stock":
-            later.append((step, f"{_whose(each)} {_named(state, rules, each)}"))
+            card = played_card(state, rules, each)
+            fitted = card == WILD or _fits(before, card)
+            later.append((step, f"{_whose(each)} {_named(state, rules, each)}", fitted))
         held = int(state[layout.hand_at(after.player)])
         emptied = held - (MOVES[each].source == "hand") == 0
         after.apply(int(each))
     if line_ends == "win":
         told.append("wins the game" if len(line) == 1 else "wins the game this turn")
     elif later:
-        step, what = later[0]
+        step, what, fitted = later[0]
         plays = "the next play" if step == 1 else f"{step} plays"
-        told.append(f"makes way for {what} in {plays}")
+        if fitted:
+            told.append(f"comes before {what}, which fits already")
+        else:
+            told.append(f"makes way for {what} in {plays}")
     if emptied and after.player == game.player and after.state[layout.hand_at(game.player)]:
         when = "empties your hand" if len(line) == 1 else "goes on to empty your hand"
         told.append(f"{when}: you draw anew and play on")

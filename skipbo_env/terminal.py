@@ -59,7 +59,7 @@ def suggestion_table(
         text: names an action; its text in the suggestion if not given.
     """
     table = Table(title=title, title_justify="left")
-    columns = ("", "move", "win", "delta", "verdict", "the turn it begins", "until", "because it")
+    columns = ("", "move", "win", "delta", "verdict", "the turn it begins", "until", "why")
     for column in columns:
         table.add_column(column, justify="right" if column in ("", "win", "delta") else "left")
     distinct = [move for move in moves if move["same_as"] is None]

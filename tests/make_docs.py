@@ -282,8 +282,7 @@ def levels() -> str:
     rows = []
     for line in measured["levels"]:
         low, high = line["interval"]
-        how = "any ending" if line["noise"] < 0 else f"noise {line['noise']:g}"
-        how = how if line["noise"] else "turn search"
+        how = f"turn search, noise {line['noise']:g}" if line["noise"] else "turn search"
         how = f"search, {line['samples']} samples" if line["samples"] else how
         rows.append(
             (

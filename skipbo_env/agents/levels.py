@@ -16,7 +16,8 @@ class Level(NamedTuple):
 
     Attributes:
         planner: whether the planner's evaluation judges, though there may be a model.
-        noise: half-width of the noise on an ending's logit; below 0 any ending is as good.
+        noise: half-width of the noise on an ending's logit. Endings differ by little, so that 0.7
+            is a beginner's judgement.
         samples: rollouts of a search; 0 for turn search alone.
     """
 
@@ -26,14 +27,14 @@ class Level(NamedTuple):
 
 
 LEVELS = {
-    1: Level(planner=True, noise=-1.0, samples=0),
-    2: Level(planner=True, noise=3.0, samples=0),
-    3: Level(planner=True, noise=2.0, samples=0),
-    4: Level(planner=True, noise=1.3, samples=0),
-    5: Level(planner=True, noise=0.7, samples=0),
-    6: Level(planner=True, noise=0.0, samples=0),
-    7: Level(planner=False, noise=0.5, samples=0),
-    8: Level(planner=False, noise=0.2, samples=0),
+    1: Level(planner=True, noise=0.7, samples=0),
+    2: Level(planner=True, noise=0.5, samples=0),
+    3: Level(planner=True, noise=0.4, samples=0),
+    4: Level(planner=True, noise=0.3, samples=0),
+    5: Level(planner=True, noise=0.2, samples=0),
+    6: Level(planner=True, noise=0.1, samples=0),
+    7: Level(planner=True, noise=0.0, samples=0),
+    8: Level(planner=False, noise=0.06, samples=0),
     9: Level(planner=False, noise=0.0, samples=0),
     10: Level(planner=False, noise=0.0, samples=200),
 }

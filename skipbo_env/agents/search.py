@@ -420,7 +420,7 @@ def _honest(variance: float, values: NDArray[np.floating[Any]], fitted: int) -> 
     The weights of the luck are fitted to the same samples, which costs their number of degrees of
     freedom twice (Lavenberg and Welch, Management Science 1981). And most differences between
     endings are near zero with a few large ones, so that a small sample often lacks the large ones:
-    it is taken as if its most extreme value had come once more.
+    it is taken as if its most extreme value had come twice more.
 
     Args:
         variance: of one sample, with n - 1.
@@ -433,4 +433,4 @@ def _honest(variance: float, values: NDArray[np.floating[Any]], fitted: int) -> 
     if fitted:
         free = max(n - fitted - 2, 1)
         variance *= (n - 1) * (n - 2) / (max(n - fitted - 1, 1) * free) if n > 2 else 1.0
-    return variance + float(np.max((values - values.mean()) ** 2)) / n
+    return variance + 2.0 * float(np.max((values - values.mean()) ** 2)) / n

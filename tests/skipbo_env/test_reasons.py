@@ -44,6 +44,9 @@ def test_stock_cards() -> None:
     ]
     direct = table(building=[6, 11, 2, 0])
     assert said(direct, "stock>1", ends="stock_flip") == ["plays your stock 7"]
+    assert said(direct, "hand 3>3", "stock>1", ends="stock_flip") == [
+        "comes before your stock 7, which fits already"
+    ]
     wild = table(own={"stock_top": "S"})
     assert said(wild, "stock>1", ends="stock_flip") == ["plays your stock wild as a 6"]
     last = table(building=[6, 11, 2, 0], own={"stock_size": 1})
