@@ -764,7 +764,8 @@ def list_agents(models_dir: str | os.PathLike[str] | None = None) -> list[dict[s
     """The agents that have names, for a menu: rule-based ones, the planner, "best", levels, and
     models with turn search and with search.
 
-    A damaged model is listed with its "error".
+    A damaged model is listed with its "error". "options" has the bounds of what an agent's text may
+    set, "costly" tells of a level that searches.
     """
     methods = {
         **dict.fromkeys(heuristics.HEURISTICS, "rules"),
@@ -775,6 +776,9 @@ def list_agents(models_dir: str | os.PathLike[str] | None = None) -> list[dict[s
     found: list[dict[str, Any]] = [
         {"name": name, "method": methods[name], **dict.fromkeys(_OF_A_MODEL)} for name in NAMED
     ]
+    for number, level in LEVELS.items():
+        if level.samples:
+            found[NAMED.index(f"level:{number}")]["costly"] = True
     for name in list_models(models_dir):
         entry: dict[str, Any] = {"name": name, "method": "turn", "model": name}
         folder = find_model(name, models_dir)
@@ -785,7 +789,11 @@ def list_agents(models_dir: str | os.PathLike[str] | None = None) -> list[dict[s
             found.append(entry)
         else:
             entry.update(sha256=model.sha256, players=model.players, teams=model.teams)
-            found += [entry, {**entry, "name": f"search:{name}", "method": "search"}]
+            takes = {option: list(SEARCH_OPTIONS[option]) for option in ("samples", "budget_ms")}
+            found += [
+                entry,
+                {**entry, "name": f"search:{name}", "method": "search", "options": takes},
+            ]
     return found
 
 
