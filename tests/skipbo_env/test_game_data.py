@@ -114,7 +114,7 @@ def test_agents_and_scripts_are_kept() -> None:
     again = Game.from_dict(data_of(game))
     assert again.agents == ["greedy", "human"]
     assert again.record() == game.record()
-    told = Game.from_record(game.record())
+    told = Game.from_record({**game.record(), "seed": None})  # so that no seed makes its reshuffles
     assert told.scripts
     assert Game.from_dict(data_of(told)).to_dict() == told.to_dict()
     data = data_of(game)
