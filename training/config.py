@@ -45,11 +45,11 @@ class Config:
     """Decay, a gradient step, of the running mean of the weights; the mean is what plays."""
     lam: float = 0.9
     """Lambda of the returns at the start."""
-    lam_final: float = 0.7
+    lam_final: float = 0.5
     """Lambda at the end."""
     explore: float = 0.01
     """Share of endings chosen at random at the start; it falls to 0 by the end."""
-    blur: float = 0.1
+    blur: float = 0.15
     """Half-width of the noise on the logits by which endings are chosen; it falls to 0."""
     start_from: str | None = None
     """A run's folder whose last checkpoint this run starts from, for another schedule or table."""
@@ -63,7 +63,7 @@ class Config:
     """Who plays them."""
     noise: float = 0.1
     """Share of the teacher's actions that play-first chooses instead."""
-    max_nodes: int = 256
+    max_nodes: int = 128
     """Positions within a turn that the search looks at in self-play, at most."""
     max_turns: int = 400
     """Turns after which a self-play game is cut off."""
@@ -173,7 +173,6 @@ PRESETS: dict[str, Config] = {
         warm_start_games=1500,
         eval_every=10,
         eval_pairs=200,
-        max_nodes=128,
         lr=1e-3,
         lr_final=1e-4,
         average=0.98,

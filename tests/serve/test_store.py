@@ -356,7 +356,8 @@ def test_a_killed_process_loses_no_acknowledged_move(tmp_path: Path) -> None:
     client = app.test_client()
     game = client.get(f"/v1/games/{key}").get_json()
     assert game["ply"] >= int(ply)
-    assert game["legal"]
+    # The kill may have come when the game was just over.
+    assert bool(game["legal"]) == (game["status"] == "running")
     app.extensions["skipbo"].store.close()
     check = sqlite3.connect(tmp_path / "games.db")
     assert check.execute("PRAGMA integrity_check").fetchone() == ("ok",)
