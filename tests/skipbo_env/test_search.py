@@ -211,11 +211,13 @@ def ranked_moves(game: Game, said: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_standard_errors_cover() -> None:
-    """A small share of `python -m training.coverage`; errors half as large would hold 67%."""
+    """A small share of `python -m training.coverage`; errors half as large would hold 67%. The
+    bound is three standard deviations of 120 positions below 95%.
+    """
     agent = make_agent("planner")
-    found = covered(agent, Rules(), 40, 40, times=10, candidates=2, turns=0, every=17)
+    found = covered(agent, Rules(), 120, 40, times=10, candidates=2, turns=0, every=17)
     for name in ("win", "difference"):
-        assert 0.86 <= found[name]["covered"] <= 1.0, found
+        assert 0.89 <= found[name]["covered"] <= 1.0, found
         assert found[name]["mean_se"] > 0
 
 
