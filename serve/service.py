@@ -83,14 +83,23 @@ class Choice:
         """The time that the agent is to take for one move, as an option; {} where it takes none.
 
         One that is told neither a time nor a number of samples gets a time of the service's own,
-        since its own idea may be too long for a request.
+        since its own idea may be too long for a request; with samples alone, the longest time.
         """
         if "budget_ms" not in self.takes:
             return {}
         if asked_ms is not None:
             return {"budget_ms": asked_ms}
-        told = {"budget_ms", "samples"} & set(self.options)
-        return {} if told else {"budget_ms": limits.DEFAULT_BUDGET_MS}
+        if "budget_ms" in self.options:
+            return {}
+        longest = limits.MAX_BUDGET_MS if self.samples_only else limits.DEFAULT_BUDGET_MS
+        return {"budget_ms": longest}
+
+    @property
+    def samples_only(self) -> bool:
+        """Whether it was told a number of samples and no time, where it takes a time."""
+        return "budget_ms" in self.takes and set(self.options) & {"samples", "budget_ms"} == {
+            "samples"
+        }
 
     def told(self, agent: Any, name: str) -> str:
         """An answer's name of its agent: as asked for, or whom "best" has chosen."""
@@ -158,7 +167,10 @@ class Agents:
         choice = Choice(name, {}, self.listed[name])
         if not mark:
             return choice
-        options = dict(_option(part, choice, pointer) for part in query.split("&"))
+        given = [_option(part, choice, pointer) for part in query.split("&")]
+        options = dict(given)
+        if len(options) < len(given):
+            raise _unknown(f"an option of {text[:60]!r} is given twice", pointer)
         return dataclasses.replace(choice, options=options)
 
     @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from flask import g, request
@@ -54,6 +55,9 @@ def suggest_batch(body: schemas.BatchRequest) -> dict[str, Any]:
     Each has its own result: a suggestion, or the problem that the position alone would have had.
     """
     choice = service().agents.choose(body.agent)
+    if body.budget_ms is None and choice.samples_only:  # a share of the time each, at most
+        share = min(limits.MAX_BUDGET_MS, limits.MAX_BATCH_BUDGET_MS // len(body.positions))
+        choice = replace(choice, options={**choice.options, "budget_ms": share})
     each = {**choice.options, **choice.budget(body.budget_ms)}.get("budget_ms", 0)
     total = len(body.positions) * int(str(each))
     if total > limits.MAX_BATCH_BUDGET_MS:

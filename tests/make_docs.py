@@ -312,20 +312,6 @@ def planner_results() -> str:
     )
 
 
-def coverage() -> str:
-    """What docs/coverage.json says; `python -m training.coverage` writes it."""
-    measured = _measured("coverage")
-    win, difference = measured["win"], measured["difference"]
-    return (
-        f"The errors are honest: over {measured['positions']} positions, nominal 95% intervals "
-        f"from {measured['samples']} samples an ending held the same estimator's value at "
-        f"{measured['times']} times the samples in {win['covered']:.1%} of {win['intervals']:,} "
-        f"probabilities and in {difference['covered']:.1%} of {difference['intervals']:,} paired "
-        f"differences. Their mean errors were {win['mean_se']:.4f} and "
-        f"{difference['mean_se']:.4f} (`{measured['command']}`)."
-    )
-
-
 # The service -----------------------------------------------------------------------------------
 
 
@@ -351,7 +337,6 @@ def service_settings() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "actions": action_table,
     "board": board_table,
-    "coverage": coverage,
     "levels": levels,
     "network-rows": network_rows,
     "observation-cards": lambda: observation_table("cards"),

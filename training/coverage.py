@@ -6,7 +6,7 @@ says with a hundred times the samples?
 Positions are taken from games of the turn search, spread over the game. In each, every candidate
 ending gets the same number of rollouts, and again a hundred times as many from another seed.
 Counted are the intervals of each ending's win probability and of each difference to the turn
-search's choice. Writes docs/coverage.json, from which `python -m tests.make_docs` makes the table.
+search's choice. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 
 SEED = 20_261_130
-OUT = Path(__file__).resolve().parents[1] / "docs" / "coverage.json"
 Z95 = 1.959963984540054
 
 
@@ -104,14 +102,13 @@ def covered(
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Measure and write the file."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m training.coverage", description=__doc__)
     parser.add_argument("agent", nargs="?", default="two-player", help="a model's name or folder")
     parser.add_argument("--positions", type=int, default=500)
     parser.add_argument("--samples", type=int, default=40, help="rollouts of each ending")
     parser.add_argument("--times", type=int, default=100, help="how many more to compare with")
     parser.add_argument("--turns", type=int, default=1, help="whole turns of a rollout")
-    parser.add_argument("--out", type=Path, default=OUT, help="the file to write")
     options = parser.parse_args(argv)
     agent = make_agent(options.agent)
     if not isinstance(agent, TurnAgent) or agent.model is None:
@@ -130,7 +127,6 @@ def main(argv: list[str] | None = None) -> int:
         f"--samples {options.samples} --times {options.times} --turns {options.turns}"
     )
     found = {"command": command, "sha256": agent.model.sha256, **found}
-    options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(found))
     return 0
 

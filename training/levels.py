@@ -54,8 +54,13 @@ def measure(levels: list[int], games: int, slow_games: int, workers: int) -> dic
         )
         low, high = result["interval"]
         print(f"level {level}: {result['win_rate']:.1%} ({low:.1%} to {high:.1%})", file=sys.stderr)
+    command = f"python -m training.levels --games {games}"
+    if levels == list(LEVELS):
+        command += f" --slow-games {slow_games}"
+    else:
+        command += f" --levels {' '.join(map(str, levels))}"
     return {
-        "command": f"python -m training.levels --games {games} --slow-games {slow_games}",
+        "command": command,
         "against": "greedy",
         "seed": SEED,
         "machine": f"{platform.machine()}, Python {platform.python_version()}",

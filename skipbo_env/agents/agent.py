@@ -423,6 +423,8 @@ class SearchAgent:
         if len(legal) == 1:
             return legal
         endings, _ = ender.endings(game.state)
+        if endings[0].value == 1.0:  # it wins
+            return endings[0].plan
         endings = [e for e in endings if endings[0].value - e.value <= CLEAR]
         if len(endings) == 1:
             return endings[0].plan
@@ -679,9 +681,8 @@ def make_agent(
         return TurnAgent(None, name=text, max_nodes=max_nodes or MAX_NODES)
     method, colon, name = base.partition(":")
     if base == "best" or method == "level":
-        if method == "level":
-            options.setdefault("level", name)
-        level = _option(text, options, "level", len(LEVELS))
+        given_level = {"level": name} if method == "level" else options
+        level = _option(text, given_level, "level", len(LEVELS))
         _no_options(text, options)
         if level is None:
             return BestAgent(seed=seed, models_dir=models_dir)
@@ -694,7 +695,7 @@ def make_agent(
         )
     model = None if name == "planner" else _model(name, models_dir)
     if method == "turn":
-        level = _option(text, options, "level", len(LEVELS))
+        level = None if model is None else _option(text, options, "level", len(LEVELS))
         max_nodes = _option(text, options, "max_nodes", MAX_NODES)
         _no_options(text, options)
         if level is not None:
@@ -755,7 +756,8 @@ def _option(text: str, options: dict[str, str], name: str, most: int, least: int
     value = options.pop(name, None)
     if value is None:
         return None
-    if not (value.isascii() and value.isdecimal()) or not least <= int(value[:10]) <= most:
+    whole = value.isascii() and value.isdecimal() and len(value) <= 10
+    if not whole or not least <= int(value) <= most:
         raise AgentError(f"agent: {name} in {text!r:.80} must be {least} to {most}")
     return int(value)
 

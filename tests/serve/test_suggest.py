@@ -280,7 +280,12 @@ def test_options_are_those_that_the_agent_declares(
         assert suggest(client, position, agent=text).get_json()["agent"]["name"] == text
         for bad in (f"search:fake?{name}={high + 1}", f"search:fake?{name}=0"):
             assert_problem(suggest(client, position, agent=bad), 422, "unknown-agent", "/agent")
-    for bad in ("search:fake?nodes=5", "search:fake?level=3", "turn:fake?samples=10"):
+    for bad in (
+        "search:fake?nodes=5",
+        "search:fake?level=3",
+        "turn:fake?samples=10",
+        "search:fake?samples=5&samples=9",
+    ):
         assert_problem(suggest(client, position, agent=bad), 422, "unknown-agent", "/agent")
 
 
@@ -298,7 +303,7 @@ def test_a_search_without_a_limit_gets_the_services_own(
         ("search:fake", {}, f"search:fake?budget_ms={limits.DEFAULT_BUDGET_MS}"),
         ("search:fake", {"budget_ms": 70}, "search:fake?budget_ms=70"),
         ("search:fake?budget_ms=60", {}, "search:fake?budget_ms=60"),
-        ("search:fake?samples=50", {}, "search:fake?samples=50"),
+        ("search:fake?samples=50", {}, "search:fake?samples=50&budget_ms=2000"),
         ("search:fake?samples=50", {"budget_ms": 70}, "search:fake?samples=50&budget_ms=70"),
         ("greedy", {"budget_ms": 70}, "greedy"),
     ):

@@ -3,8 +3,10 @@ honest errors; and the agents built on it: planner and levels."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from skipbo_env.agents import (
     make_agent,
 )
 from skipbo_env.agents.agent import SEARCH_OPTIONS
-from skipbo_env.agents.levels import LEVELS
+from skipbo_env.agents.levels import LEVELS, Level
 from skipbo_env.agents.network import evaluate_slots
 from skipbo_env.agents.rollout import LUCKS, roll_out
 from skipbo_env.agents.search import MAX_SAMPLES, Sampler, Settings, TurnEnder, Workers
@@ -357,3 +359,45 @@ def test_listed_agents_can_be_made() -> None:
     for name in names:
         assert callable(make_agent(name).act)
     assert isinstance(make_agent("turn:planner"), TurnAgent)
+
+
+def test_a_win_is_played_whatever_the_seed() -> None:
+    """The rollouts of other endings must not talk it out of a move that wins at once."""
+    mine = {"stock_top": "7", "stock_size": 1, "discards": [["4"], ["10"], [], []]}
+    theirs = {"stock_top": "2", "stock_size": 30, "discards": [[], [], [], []], "hand_size": 5}
+    position = {
+        "hand": ["3", "6", "8", "12", "S"],
+        "building": [5, 11, 6, 0],
+        "players": [mine, theirs],
+    }
+    game = Game.from_position(position, seed=0)
+    for seed in range(40):
+        assert make_agent("level:10", seed=seed).act(game) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "search:planner?threads=000000000199",
+        "search:planner?turns=0000000000999999",
+        "planner?max_nodes=00000000020000",
+        "planner?max_nodes=" + "1" * 5000,
+        "planner?level=10",
+        "turn:planner?level=10",
+        "level:3?level=9",
+        "level:11",
+    ],
+)
+def test_options_out_of_bounds_are_refused(text: str) -> None:
+    with pytest.raises(AgentError):
+        make_agent(text)
+
+
+def test_published_levels_are_those_of_today() -> None:
+    told = json.loads((Path(__file__).parents[2] / "docs" / "levels.json").read_text())["levels"]
+    assert told
+    for line in told:
+        level = LEVELS[line["level"]]
+        assert Level(line["planner"], line["noise"], line["samples"]) == level
+        model = LevelAgent(line["level"]).player(Rules()).model
+        assert line["sha256"] == (model.sha256 if model else None)
