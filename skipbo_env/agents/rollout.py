@@ -16,7 +16,7 @@ import numpy as np
 
 from skipbo_env.agents.turn import search
 from skipbo_env.engine.hidden import deal_hidden
-from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.jit import inlined, kernel
 from skipbo_env.engine.layout import (
     AT_DRAW,
     AT_STOCKS,
@@ -259,6 +259,12 @@ def luck_weights(values, lucks, counts, weights):
     weights[1] = (a * y - b * x) / det
 
 
+@inlined
+def _without_luck(values, lucks, weights, e, s):
+    """A sample's value, what its luck was worth taken out."""
+    return values[e, s] - weights[0] * lucks[e, s, 0] - weights[1] * lucks[e, s, 1]
+
+
 @kernel
 def moments(values, lucks, counts, weights, reference, out):
     """Means and spreads of the endings' values, their luck taken out, and of their differences to
@@ -277,23 +283,19 @@ def moments(values, lucks, counts, weights, reference, out):
         n = counts[e]
         mean = 0.0
         for s in range(n):
-            mean += values[e, s] - weights[0] * lucks[e, s, 0] - weights[1] * lucks[e, s, 1]
+            mean += _without_luck(values, lucks, weights, e, s)
         mean = mean / n if n else 0.0
         square = 0.0
         for s in range(n):
-            v = values[e, s] - weights[0] * lucks[e, s, 0] - weights[1] * lucks[e, s, 1] - mean
+            v = _without_luck(values, lucks, weights, e, s) - mean
             square += v * v
         out[e, 0] = mean
         out[e, 1] = square / (n - 1) if n > 1 else 0.0
         pairs = min(n, counts[reference])
         difference = level = 0.0
         for s in range(pairs):
-            v = values[e, s] - weights[0] * lucks[e, s, 0] - weights[1] * lucks[e, s, 1]
-            r = (
-                values[reference, s]
-                - weights[0] * lucks[reference, s, 0]
-                - weights[1] * lucks[reference, s, 1]
-            )
+            v = _without_luck(values, lucks, weights, e, s)
+            r = _without_luck(values, lucks, weights, reference, s)
             difference += v - r
             level += r
         if pairs:
@@ -301,12 +303,8 @@ def moments(values, lucks, counts, weights, reference, out):
             level /= pairs
         square = product = 0.0
         for s in range(pairs):
-            v = values[e, s] - weights[0] * lucks[e, s, 0] - weights[1] * lucks[e, s, 1]
-            r = (
-                values[reference, s]
-                - weights[0] * lucks[reference, s, 0]
-                - weights[1] * lucks[reference, s, 1]
-            )
+            v = _without_luck(values, lucks, weights, e, s)
+            r = _without_luck(values, lucks, weights, reference, s)
             square += (v - r - difference) ** 2
             product += (v - r - difference) * (r - level)
         out[e, 2] = pairs

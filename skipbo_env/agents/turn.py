@@ -304,8 +304,8 @@ def _mark_flip(state, player, net, slots, k, acc):
     _swap(net, slots, at + B_TOP, rows + UNKNOWN, acc)
     _swap(net, slots, at + B_SIZE, slots[at + B_SIZE] - 1, acc)
     _swap(net, slots, at + B_NEAR, rows + _R_NEAR + 13 * 12 + 12, acc)
-    chain = NO_CHAIN if k else reach_row(state, player, own_board(state, player))
-    _swap(net, slots, at + B_CHAIN, rows + _R_CHAIN + chain, acc)
+    row = NO_CHAIN if k else reach_row(state, player, own_board(state, player))
+    _swap(net, slots, at + B_CHAIN, rows + _R_CHAIN + row, acc)
 
 
 @kernel
@@ -520,7 +520,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
             last_card = 0
             empty_done = False
             bits = left = hand_bits(scratch, player)
-            used = chain(scratch, own, bits)[1] if target == 0 else 15
+            used = chain(scratch, own, bits)[1]
             kinds = 0
             while ends_low:
                 bit = np.int64(lowest_bit(ends_low))

@@ -18,7 +18,7 @@ from serve.store import REVIEWS
 from skipbo_env.analysis import VERDICTS
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
-from tests.serve.conftest import Slow
+from tests.serve.conftest import CLASSES, Slow
 from tests.serve.test_agents import write_model
 from tests.serve.test_suggest import assert_problem
 from tests.skipbo_env.test_analysis import record_of
@@ -234,6 +234,19 @@ def test_a_search_reviews_in_the_background(app: Flask, monkeypatch: pytest.Monk
     for decision, other in zip(found["decisions"], at_once["decisions"], strict=True):
         assert decision == other
     assert app.extensions["skipbo"].store.count_open(REVIEWS) == 0
+
+
+def test_one_that_only_chooses_reviews_in_the_background_too(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the highest level does, which takes long and has no `suggest`."""
+    monkeypatch.setitem(CLASSES, "search:fake", CLASSES["greedy"])
+    client = app.test_client()
+    body = {"record": record_of("short", 4), "agent": "search:fake"}
+    response = client.post("/v1/analysis", json=body)
+    assert response.status_code == 202
+    done = wait_for(client, response.headers["Location"], "done")
+    assert done["analysis"]["complete"]
 
 
 def test_bad_requests_for_a_background_review_are_refused_at_once(client_of_fakes: Any) -> None:

@@ -309,6 +309,10 @@ def test_a_search_without_a_limit_gets_the_services_own(
     ):
         assert suggest(client, position, agent=agent, **extra).status_code == 200
         assert made[-1] == wanted
+    # In a batch, samples alone have a share of the time that all positions may take.
+    body = {"positions": [position] * 8, "agent": "search:fake?samples=50"}
+    assert client.post("/v1/suggest/batch", json=body).status_code == 200
+    assert made[-1] == f"search:fake?samples=50&budget_ms={limits.MAX_BATCH_BUDGET_MS // 8}"
 
 
 def test_a_budget_for_an_agent_without_search_is_told(
