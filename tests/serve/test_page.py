@@ -561,6 +561,8 @@ def test_no_sideways_scrolling_and_targets_for_thumbs(tab: Tab) -> None:
     def check(where: str) -> None:
         for width, height in WIDTHS:
             tab.page.set_viewport_size({"width": width, "height": height})
+            # A card still on its way comes from where it lay on a screen of the width before.
+            tab.until("document.getAnimations().length === 0")
             assert tab.overflow() <= 0, (where, width)
             assert tab.small_targets() == [], (where, width)
 
