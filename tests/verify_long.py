@@ -19,6 +19,7 @@ import random
 import sys
 import time
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import NamedTuple
 
@@ -84,17 +85,20 @@ def compare_batch(batch: int) -> Done:
     return Done(games, decisions, observations, time.process_time() - started, difference)
 
 
-def verify(batches: int | None, decisions: int | None, processes: int) -> int:
+def verify(batches: int | None, decisions: int | None, processes: int, first: int = 0) -> int:
     """Run the comparison and print how it goes; returns the exit code.
 
     Args:
         batches: how many, unless the number of decisions ends it.
         decisions: as many batches as make so many.
         processes: how many share the work.
+        first: the number of the batch to begin with, to go on from a run that was stopped.
     """
     total = Done(0, 0, 0, 0.0, None)
     started = last = time.monotonic()
-    left = itertools.count() if decisions is not None else iter(range(batches or 0))
+    left: Iterator[int] = itertools.count(first)
+    if decisions is None:
+        left = iter(range(first, batches or 0))
     waiting: deque[Future[Done]] = deque()
     # Spawned, not forked: compiled code may run threads.
     context = multiprocessing.get_context("spawn")
@@ -135,9 +139,16 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--decisions", type=int, help="go on until so many have been compared")
     parser.add_argument("--games", type=int, default=1000, help="of every table and agent (1000)")
+    parser.add_argument(
+        "--first",
+        type=int,
+        default=0,
+        help="begin with this batch: the games that a stopped run printed, divided by "
+        f"{2 * TABLES} (0)",
+    )
     parser.add_argument("--processes", type=int, default=2, help="2 unless given")
     chosen = parser.parse_args(arguments)
-    return verify(chosen.games, chosen.decisions, chosen.processes)
+    return verify(chosen.games, chosen.decisions, chosen.processes, chosen.first)
 
 
 if __name__ == "__main__":
