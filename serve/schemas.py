@@ -71,6 +71,19 @@ class Documented:
         return {"$component": self.model}
 
 
+class PositionSchema:
+    """Marks a position of a request: its JSON form, or its one-line notation."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """A position or a string."""
+        return {
+            "anyOf": [{"$component": "Position"}, {"type": "string"}],
+            "description": "The JSON form, or the one-line notation.",
+        }
+
+
 class ActionSchema:
     """Marks an action: an id, or its text."""
 
@@ -315,14 +328,14 @@ class Options(Asked):
 class SuggestRequest(Options):
     """A position, and what is asked about it."""
 
-    position: Annotated[dict[str, Any], Documented("Position")]
+    position: Annotated[Any, PositionSchema()]
 
 
 class BatchRequest(Options):
     """Many positions, and what is asked about each."""
 
     positions: Annotated[
-        list[Annotated[Any, Documented("Position")]],
+        list[Annotated[Any, PositionSchema()]],
         Field(min_length=1, max_length=limits.BATCH_POSITIONS),
     ]
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import skipbo_env
 from serve import create_app, limits, schemas
 from skipbo_env.game import Game
+from skipbo_env.position import Position
 from skipbo_env.rules import PRESETS, Rules
 from tests.serve.conftest import fake_agent
 
@@ -60,6 +61,15 @@ def test_the_worked_turn_is_answered(client: FlaskClient, position: dict[str, An
     assert first["move"] == {"type": "play", "card": "3", "from": "hand", "to": 2, "as": 3}
     assert first["line"][0]["action"] == first["action"]
     assert answer["root"]["win"] == [0.6, 0.4]
+
+
+def test_a_line_of_notation_is_a_position(client: FlaskClient, position: dict[str, Any]) -> None:
+    line = Position.parse(position).to_notation()
+    by_line, by_json = suggest(client, line, seed=1).json, suggest(client, position, seed=1).json
+    assert by_line["moves"] == by_json["moves"]
+    batch = client.post("/v1/suggest/batch", json={"positions": [line, position]}).json["results"]
+    assert batch[0]["moves"] == batch[1]["moves"]
+    assert_problem(suggest(client, "no such line"), 422, "impossible-position", "/position")
 
 
 def test_verdicts_go_by_what_is_lost(client: FlaskClient, position: dict[str, Any]) -> None:
