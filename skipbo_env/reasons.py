@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skipbo_env.actions import MOVES, acting_board, played_card
+from skipbo_env.agents.network import chain, hand_bits
 from skipbo_env.cards import card_text
 from skipbo_env.engine import layout
 from skipbo_env.engine.layout import DEPTH, HEIGHT, PILES, STOCK_TOP, TOP, WILD, State
@@ -177,26 +178,8 @@ def cards_short(state: State, player: int, board: int) -> int:
         player: the seat.
         board: whose stock and discard piles; its top is a natural card.
     """
-    target = int(state[layout.board_at(board) + STOCK_TOP])
-    hand = state[layout.hand_at(player) : layout.hand_at(player) + WILD + 1].tolist()
-    fewest = 12
-    for height in set(state[HEIGHT : HEIGHT + PILES].tolist()):
-        piles = [layout.discard_cards(state, board, d) for d in range(PILES)]
-        wilds, missing = hand[WILD], 0
-        rank = height + 1
-        while rank != target:
-            pile = next((pile for pile in piles if pile and pile[-1] == rank), None)
-            if hand[rank]:
-                pass  # a rank is met once on the way, so that the hand's count does not matter
-            elif pile is not None:
-                pile.pop()
-            elif wilds:
-                wilds -= 1
-            else:
-                missing += 1
-            rank = rank % 12 + 1
-        fewest = min(fewest, missing)
-    return fewest
+    missing, _ = chain(state, layout.board_at(board), hand_bits(state, player))
+    return max(0, missing // 13 - int(state[layout.hand_at(player) + WILD]))
 
 
 def _plain(state: State, action: int) -> str:
