@@ -151,7 +151,7 @@ $(COMPAT_VENVS)/%/.installed: tests/compat/%.txt $(BUILD_FILES)
 	$(PYTHON) -m venv --clear $(@D)
 	sed -n 's/^\([A-Za-z0-9-]*\)[=<>].*/^\1==/p' $< >$(@D)/replaced
 	grep -v -i -f $(@D)/replaced constraints.txt >$(@D)/constraints.txt
-	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt setuptools pytest
+	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt setuptools pytest hypothesis
 	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt --no-build-isolation \
 	  -r $< -e '.[$(if $(filter $*,$(COMPAT_LIBRARIES)),train,render)]'
 	@touch $@

@@ -49,7 +49,7 @@ OURS = {
         f"{ROWS:,} games: sampling, masks, 592 numbers seen, rewards, new deals"
     ),
     "raw_env": "1 game through PettingZoo: last() with mask and 592 numbers, step()",
-    "env": "the same in PettingZoo's wrappers",
+    "env": "1 game in PettingZoo's wrappers: last() with mask and 592 numbers, step()",
     "gymnasium": "1 seat: mask and 592 numbers; the opponent's decisions are made, not counted",
 }
 """What a decision of each of our loops includes."""

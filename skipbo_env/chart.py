@@ -147,7 +147,7 @@ def plot_rates(answer: Mapping[str, Any], path: Path) -> None:
         "decisions per second of CPU time, one core, uniformly random legal play (logarithmic)"
     )
     axes.set_title(
-        "Skip-Bo (blue) and other environments (grey; x: how often vector_cards_random is faster)",
+        "Skip-Bo (blue) and others (grey; xN: vector_cards_random makes N times as many)",
         loc="left",
         fontsize=11,
     )

@@ -204,7 +204,7 @@ PEERS: dict[str, Peer] = {
         goal=2,
     ),
     "pgx_leduc_1": Peer(
-        "1 game: the same, 1,000 steps a call",
+        "1 game: sampling, mask, 34 numbers seen, rewards, new deals; 1,000 steps a call",
         ("pgx", "jax"),
         _pgx("leduc_holdem", 1, 1000),
     ),
@@ -223,25 +223,27 @@ PEERS: dict[str, Peer] = {
         "1 game in Python: legal actions, 240 numbers seen", ("rlcard",), _rlcard("uno"), goal=100
     ),
     "tictactoe_raw_env": Peer(
-        "1 game of PettingZoo: last() with mask, step()",
+        "tic-tac-toe of PettingZoo: last() with mask, step()",
         _CLASSIC,
         _classic("tictactoe_v3", "raw_env"),
     ),
     "tictactoe_env": Peer(
-        "the same in PettingZoo's wrappers", _CLASSIC, _classic("tictactoe_v3", "env")
+        "tic-tac-toe in PettingZoo's wrappers: last() with mask, step()",
+        _CLASSIC,
+        _classic("tictactoe_v3", "env"),
     ),
     "connect_four_raw_env": Peer(
-        "1 game of PettingZoo: last() with mask, step()",
+        "connect four of PettingZoo: last() with mask, step()",
         _CLASSIC,
         _classic("connect_four_v3", "raw_env"),
     ),
     "leduc_holdem_raw_env": Peer(
-        "1 game of PettingZoo over RLCard: last() with mask, step()",
+        "Leduc hold'em of PettingZoo over RLCard: last() with mask, step()",
         _CLASSIC_CARDS,
         _classic("leduc_holdem_v4", "raw_env"),
     ),
     "texas_holdem_raw_env": Peer(
-        "1 game of PettingZoo over RLCard: last() with mask, step()",
+        "Texas hold'em of PettingZoo over RLCard: last() with mask, step()",
         _CLASSIC_CARDS,
         _classic("texas_holdem_v4", "raw_env"),
     ),
