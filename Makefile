@@ -30,7 +30,7 @@ PYTEST_ARGS ?=
 
 # make test-compat COMPAT='rllib pettingzoo-1.24'
 COMPAT_PAIRS := pettingzoo-1.24 pettingzoo-1.26 pettingzoo-newest
-COMPAT_LIBRARIES := rllib
+COMPAT_LIBRARIES := rllib agilerl
 COMPAT_VENV_NAMES := $(COMPAT_PAIRS) $(COMPAT_LIBRARIES)
 COMPAT ?= training $(COMPAT_VENV_NAMES)
 COMPAT_VENVS ?= .venv-compat
@@ -67,7 +67,7 @@ test: $(VENV)/.installed-all ## run the tests, but for the slow ones; PYTEST_ARG
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m 'not slow' $(PYTEST_ARGS)
 
 .PHONY: test-compat
-test-compat: $(COMPAT:%=test-compat-%) ## train by other libraries, test other versions and RLlib; COMPAT=NAME to choose
+test-compat: $(COMPAT:%=test-compat-%) ## train by other libraries, test other versions, RLlib and AgileRL; COMPAT=NAME to choose
 
 # What libraries in .venv take a minute or so to learn; the rest of their tests is in `make test`.
 .PHONY: test-compat-training
@@ -151,7 +151,7 @@ $(COMPAT_VENVS)/%/.installed: tests/compat/%.txt $(BUILD_FILES)
 	$(PYTHON) -m venv --clear $(@D)
 	sed -n 's/^\([A-Za-z0-9-]*\)[=<>].*/^\1==/p' $< >$(@D)/replaced
 	grep -v -i -f $(@D)/replaced constraints.txt >$(@D)/constraints.txt
-	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt setuptools pytest
+	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt setuptools pytest hypothesis
 	$(@D)/bin/python -m pip --disable-pip-version-check install $(PIP_ARGS) -c $(@D)/constraints.txt --no-build-isolation \
 	  -r $< -e '.[$(if $(filter $*,$(COMPAT_LIBRARIES)),train,render)]'
 	@touch $@

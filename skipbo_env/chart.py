@@ -1,9 +1,10 @@
-"""The course of a reviewed game: each side's probability to win before every decision, as a line of
-text or a picture.
+"""Pictures: the course of a reviewed game (each side's probability to win before every decision,
+also as a line of text), and the benchmark's rates.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -110,4 +111,44 @@ def plot_wins(found: Mapping[str, Any], path: Path) -> None:
     axes.margins(x=0.01)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="best", fontsize="small", framealpha=0.9)
+    figure.savefig(path, dpi=120)
+
+
+def plot_rates(answer: Mapping[str, Any], path: Path) -> None:
+    """Draw the decisions per second of every loop, ours in one colour, with what each includes.
+
+    Args:
+        answer: what `skipbo_env.benchmark.measure` gives.
+        path: the .png file to write.
+    """
+    from matplotlib.figure import Figure
+
+    rates = {name: answer[name] for name in answer["includes"] if name not in answer["peers"]}
+    ours = len(rates)
+    rates |= dict(sorted(answer["peers"].items(), key=lambda item: -item[1]))
+    figure = Figure(figsize=(11, 1.3 + 0.5 * len(rates)), layout="constrained")
+    axes = figure.subplots()
+    places = range(len(rates))
+    colors = ["tab:blue" if place < ours else "tab:gray" for place in places]
+    axes.barh(places, list(rates.values()), color=colors, height=0.36)
+    axes.set_xscale("log")
+    low = 10 ** math.floor(math.log10(min(rates.values())))
+    axes.set_xlim(low, max(rates.values()) * 4)
+    for place, (name, rate) in enumerate(rates.items()):
+        times, includes = answer["ratios"].get(name), answer["includes"][name]
+        shown = f" {rate:,.0f}" + ("" if times is None else f"  (x{times:,.1f})")
+        axes.text(rate, place, shown, va="center", fontsize=9)
+        axes.text(low * 1.06, place - 0.36, includes, va="center", fontsize=8, color="0.35")
+    axes.set_yticks(places, list(rates))
+    axes.set_ylim(len(rates) - 0.5, -0.75)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel(
+        "decisions per second of CPU time, one core, uniformly random legal play (logarithmic)"
+    )
+    axes.set_title(
+        "Skip-Bo (blue) and others (grey; xN: vector_cards_random makes N times as many)",
+        loc="left",
+        fontsize=11,
+    )
     figure.savefig(path, dpi=120)

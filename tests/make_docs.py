@@ -22,6 +22,7 @@ from serve.settings import Settings
 from skipbo_env import actions
 from skipbo_env.agents import network
 from skipbo_env.engine import layout, observe
+from skipbo_env.peers import PEERS
 from skipbo_env.rules import INDIVIDUALS, PRESETS, TEAM_TABLES, Rules, RulesError
 from tests.pages import ROOT, files
 from training import cli, config
@@ -269,11 +270,41 @@ def results() -> str:
     )
 
 
-# Agents ----------------------------------------------------------------------------------------
+# What was measured -----------------------------------------------------------------------------
 
 
 def _measured(name: str) -> dict[str, Any]:
     return dict(json.loads((ROOT / "docs" / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def speed() -> str:
+    """What docs/benchmark.json says; `skipbo benchmark --json` writes it."""
+    measured = _measured("benchmark")
+    rows = []
+    for name, includes in measured["includes"].items():
+        rate = measured["peers"].get(name) or measured[name]
+        times = measured["ratios"].get(name)
+        rows.append(
+            (f"`{name}`", f"{rate:,.0f}", "" if times is None else f"{times:,.1f}", includes)
+        )
+    text = table("| loop | decisions/s | ours are N times as many | a decision includes |", rows)
+    by = ", ".join(f"{name} {version}" for name, version in measured["versions"].items())
+    goals = [
+        f"{PEERS[name].goal:g} times `{name}` ({times:,.1f} measured)"
+        for name, times in measured["ratios"].items()
+        if PEERS[name].goal is not None
+    ]
+    return (
+        f"{text}\n\nN compares `vector_cards_random`. Its goals: {', '.join(goals)}. With {by}.\n\n"
+        f"A game takes {measured['rules']['standard']['bytes'] / 1024:.1f} KiB. In CPU time, "
+        f"importing the package costs {measured['import_s']:.2f} s (Numba alone "
+        f"{measured['import_numba_s']:.2f} s), and from the start of a process to the first step "
+        f"of the vector environment it takes {measured['compile_s']:.1f} s with nothing compiled, "
+        f"{measured['start_s']:.2f} s with all of it compiled."
+    )
+
+
+# Agents ----------------------------------------------------------------------------------------
 
 
 def levels() -> str:
@@ -338,6 +369,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "actions": action_table,
     "board": board_table,
     "levels": levels,
+    "speed": speed,
     "network-rows": network_rows,
     "observation-cards": lambda: observation_table("cards"),
     "observation-features": lambda: observation_table("features"),

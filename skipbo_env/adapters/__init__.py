@@ -6,6 +6,8 @@
     tianshou    `SkipBoTianshouEnv`, for the DQN family
     rllib       `SkipBoMultiAgentEnv` and `masked_ppo_config`
 
+AgileRL and code in CleanRL's way take the vector environment as it is.
+
 Importing this package imports none of them; each module needs its library, from the extra
 `compat` or by hand, see its page.
 """

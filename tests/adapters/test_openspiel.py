@@ -210,6 +210,23 @@ def test_information_states_recall_everything() -> None:
     assert state.action_to_string(0, 52) == "hand S>1"
 
 
+def test_stored_observations_stay_as_they_are() -> None:
+    game, rng = openspiel.load(Rules(stock_size=2)), random.Random(4)
+    state = game.new_initial_state()
+    stored = []
+    while not state.is_terminal():
+        if state.is_chance_node():
+            chance(state, rng)
+            continue
+        for player in range(game.num_players()):
+            given = (state.observation_tensor(player), state.information_state_tensor(player))
+            stored.append((given, copy.deepcopy(given)))
+        state.apply_action(plays(state, rng))
+    assert len(stored) > 20
+    for now, then in stored:
+        assert all(np.array_equal(a, b) for a, b in zip(now, then, strict=True))
+
+
 def test_others_have_no_legal_actions() -> None:
     for state in some_states(openspiel.load(players=3), 2)[:4]:
         for player in range(3):

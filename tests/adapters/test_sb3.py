@@ -120,6 +120,33 @@ def test_masks_reach_maskable_ppo_through_wrappers() -> None:
     assert np.array_equal(env.env_method("action_masks", indices=1)[0], masks[1])
 
 
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e4])
+def test_maskable_ppo_gives_illegal_actions_odds_of_zero(scale: float) -> None:
+    import torch
+
+    env = SkipBoVecEnv(6, rules=SHORT)
+    model = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=16, seed=1, device="cpu")
+    seen = env.reset()
+    masks = env.action_masks()
+    masks[0] = False
+    masks[0, 7] = True  # one legal action
+    masks[1] = True  # all of them, as in a finished row
+    with torch.no_grad():
+        model.policy.action_net.weight *= 100 * scale
+        dist = model.policy.get_distribution(model.policy.obs_to_tensor(seen)[0], masks)
+        odds = dist.distribution.probs
+        assert (odds[~torch.from_numpy(masks)] == 0).all()
+        assert torch.allclose(odds.sum(-1), torch.ones(6))
+        entropy = dist.entropy()
+    assert torch.isfinite(entropy).all()
+    assert entropy[0] == 0
+    if scale == 0:
+        assert entropy[1] == pytest.approx(np.log(125), abs=1e-4)
+    for _ in range(20):
+        actions, _ = model.predict(seen, action_masks=masks)
+        assert masks[np.arange(6), actions].all()
+
+
 def test_attributes() -> None:
     env = SkipBoVecEnv(3, reward="shaped")
     env.set_attr("shaped_weight", 0.25)

@@ -72,6 +72,52 @@ def test_exploration_and_choice_keep_to_the_mask() -> None:
             assert all(game["mask"][action] for game, action in zip(games, actions, strict=True))
 
 
+def test_targets_keep_to_the_mask() -> None:
+    """Illegal actions are worth 1e4 to this network, legal ones what their numbers say."""
+    import torch
+    from tianshou.algorithm.modelfree.dqn import DQN, DiscreteQLearningPolicy
+    from tianshou.algorithm.optim import AdamOptimizerFactory
+    from tianshou.data import Batch, ReplayBuffer
+    from tianshou.utils.torch_utils import policy_within_training_step
+
+    env = SkipBoTianshouEnv(rules=SHORT, opponents="play-first")
+    buffer = ReplayBuffer(40)
+    seen, _ = env.reset(seed=1)
+    for _ in range(40):
+        action = int(seen["mask"].argmax())
+        after, reward, terminated, truncated, _ = env.step(action)
+        buffer.add(
+            Batch(
+                obs=seen,
+                act=action,
+                rew=reward,
+                terminated=terminated,
+                truncated=truncated,
+                obs_next=after,
+                info={},
+            )
+        )
+        seen = env.reset()[0] if terminated or truncated else after
+    masks = torch.from_numpy(np.stack([buffer.obs_next[i]["mask"] for i in range(40)]))
+    worth = torch.where(masks, torch.arange(125) / 125, 1e4)
+
+    class Known(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.unused = torch.nn.Parameter(torch.zeros(1))
+
+        def forward(self, obs, state=None, info=None):  # type: ignore[no-untyped-def]
+            return worth, state
+
+    policy = DiscreteQLearningPolicy(model=Known(), action_space=env.action_space)
+    algorithm = DQN(policy=policy, optim=AdamOptimizerFactory(lr=1e-3), target_update_freq=5)
+    with policy_within_training_step(policy):
+        targets = algorithm._target_q(buffer, np.arange(40))
+    last = torch.where(masks, torch.arange(125), -1).max(dim=1).values
+    assert not masks.all(dim=1).all()
+    assert torch.allclose(targets, last / 125)
+
+
 def test_every_seat_of_a_wrapped_table_is_told_the_end() -> None:
     from tianshou.env.pettingzoo_env import PettingZooEnv
 

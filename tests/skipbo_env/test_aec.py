@@ -211,8 +211,11 @@ def test_observations_say_what_the_position_says(kwargs: dict[str, Any]) -> None
             assert features[features_at["mover"]].argmax() == mover
 
 
-def test_stored_observations_stay_as_they_are() -> None:
-    env = raw(seed=2)
+@pytest.mark.parametrize("make", [skipbo_v0.env, skipbo_v0.raw_env], ids=["env", "raw_env"])
+@pytest.mark.parametrize("observation", ["features", "cards"])
+def test_stored_observations_stay_as_they_are(observation: str, make: Any) -> None:
+    env = make(observation=observation)
+    env.reset(seed=2)
     stored = []
     for _ in range(40):
         for agent in env.possible_agents:
@@ -415,6 +418,28 @@ def test_seeds_decide_every_later_game() -> None:
     assert np.array_equal(raw(seed=5).game.state, Game(seed=5).state)
     assert not np.array_equal(raw(seed=5).game.state, raw(seed=6).game.state)
     assert not np.array_equal(raw(seed=None).game.state, raw(seed=None).game.state)
+
+
+@pytest.mark.parametrize("make", [skipbo_v0.env, skipbo_v0.raw_env], ids=["env", "raw_env"])
+def test_a_seeded_game_replays_across_reshuffles(make: Any) -> None:
+    env, twin = make(), make()
+    twin.reset(seed=1)
+    reshuffles = 0
+    for seed in range(4):
+        env.reset(seed=seed)
+        twin.reset(seed=seed)
+        while not env.terminations[env.agent_selection]:
+            action = first_legal(env.observe(env.agent_selection))
+            env.step(action)
+            twin.step(action)
+            assert env.agent_selection == twin.agent_selection
+            assert np.array_equal(
+                env.observe(env.agent_selection)["observation"],
+                twin.observe(twin.agent_selection)["observation"],
+            )
+        assert env.rewards == twin.rewards
+        reshuffles += int(env.game.state[layout.RESHUFFLES])
+    assert reshuffles > 3
 
 
 def test_no_global_generator_is_used_or_needed() -> None:
