@@ -23,8 +23,8 @@ BLOCK = re.compile(
 
 
 def files() -> list[Path]:
-    """Every page of the manual, the README among them."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """Every page of the manual: those at the root, such as the README, and those in docs/."""
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files()}

@@ -9,6 +9,7 @@ import functools
 import importlib
 import importlib.util
 import json
+import operator
 import re
 import shlex
 from collections.abc import Iterator
@@ -25,10 +26,11 @@ from skipbo_env.agents.heuristics import discard_merit
 from skipbo_env.agents.models import empty_network
 from skipbo_env.position import Position
 from skipbo_env.record import check
+from tests import make_diagrams
 from tests.make_docs import REGION, TABLES, with_tables
 from tests.pages import ALL, BLOCK, PAGES, ROOT, Block, number, run_page
 
-LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")  # pictures too
 
 
 EXAMPLES = [block for block in ALL if block.mark.startswith("example: ")]
@@ -71,6 +73,31 @@ def test_links_lead_somewhere(page: str) -> None:
         assert found.exists(), f"{page}: {target}"
         if anchor:
             assert anchor in anchors(found.read_text(encoding="utf-8")), f"{page}: {target}"
+
+
+# Drawings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", make_diagrams.DRAWINGS)
+def test_drawings_are_current(name: str) -> None:
+    drawn = (make_diagrams.IMAGES / name).read_text(encoding="utf-8")
+    assert drawn == make_diagrams.DRAWINGS[name](), "run `python -m tests.make_diagrams`"
+
+
+def test_no_module_imports_upwards() -> None:
+    known = make_diagrams.modules()
+    for name, path in known.items():
+        row, box = make_diagrams.box_of(name)
+        for other in make_diagrams.imports(path, known):
+            other_row, other_box = make_diagrams.box_of(other)
+            assert other_row > row or other_box == box, f"{name} imports {other}"
+
+
+def test_the_stations_of_a_decision_are_there() -> None:
+    for where, _ in make_diagrams.WAY:
+        file, _, name = where.partition(":")
+        module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
+        assert callable(operator.attrgetter(name)(module)), where
 
 
 # Examples --------------------------------------------------------------------------------------
@@ -194,6 +221,7 @@ def test_commands_take_these_words(monkeypatch: pytest.MonkeyPatch) -> None:
             assert importlib.util.find_spec(args[1]), (page, given)
         else:
             known_programs = ("curl", "docker", "gunicorn", "pip", "python", "tensorboard")
+            known_programs += ("pre-commit",)
             assert program in known_programs, (page, given)
     assert {"make", "skipbo", "curl"} <= seen
 
