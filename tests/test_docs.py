@@ -11,8 +11,6 @@ import importlib.util
 import json
 import operator
 import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,7 @@ from skipbo_env.position import Position
 from skipbo_env.record import check
 from tests import make_diagrams
 from tests.make_docs import REGION, TABLES, with_tables
-from tests.pages import ALL, BLOCK, PAGES, ROOT, Block, number, run_page
+from tests.pages import ALL, BLOCK, PAGES, ROOT, Block, commands, number, run_page, subcommands
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")  # pictures too
 
@@ -161,37 +159,6 @@ def test_code_runs(
 
 
 # Commands --------------------------------------------------------------------------------------
-
-
-def commands() -> Iterator[tuple[str, list[str]]]:
-    """Every command of the shell blocks, as words."""
-    for block in ALL:
-        if block.kind == "sh":
-            for line in shlex_lines(block.text):
-                yield block.page, line
-
-
-def shlex_lines(text: str) -> Iterator[list[str]]:
-    """The words of each command, comments left out; quotes may span lines."""
-    part = ""
-    for line in text.splitlines():
-        part += line + "\n"
-        try:
-            words = shlex.split(part, comments=True)
-        except ValueError:  # an open quote
-            continue
-        part = ""
-        if words:
-            yield words
-    assert not part, text
-
-
-def subcommands() -> dict[str, Any]:
-    """The functions behind `skipbo NAME`, as pyproject.toml has them."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    part = text.split('[project.entry-points."skipbo.commands"]\n')[1].split("\n[")[0]
-    found = re.findall(r'^(\w+) = "([\w.]+):(\w+)"$', part, re.MULTILINE)
-    return {name: getattr(importlib.import_module(module), attr) for name, module, attr in found}
 
 
 def test_commands_take_these_words(monkeypatch: pytest.MonkeyPatch) -> None:
