@@ -114,9 +114,10 @@ load: $(VENV)/.installed-serve ## measure the service on loopback, LOAD_ARGS='--
 train: $(VENV)/.installed-train ## train an agent, PRESET=smoke unless given
 	$(BIN)/skipbo train --preset '$(PRESET)' $(TRAIN_ARGS)
 
+# Not --quiet, which would leave --strict no warnings to count.
 .PHONY: docs
 docs: $(VENV)/.installed-docs ## build the documentation site into site/; a link that leads nowhere is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --clean --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --clean
 
 .PHONY: coverage
 coverage: $(VENV)/.installed-all ## run the tests, report branch coverage of the pure-Python parts

@@ -1,4 +1,5 @@
-"""The two drawings of docs/architecture.md: `python -m tests.make_diagrams` writes them anew.
+"""The drawings of docs/: `python -m tests.make_diagrams` writes them anew. Packages and the way of
+a decision for docs/architecture.md, and the chart of docs/benchmark.json.
 
 Which module stands in which box, and what lies below what, is said here; tests/test_docs.py holds
 the drawings and the code to it.
@@ -7,10 +8,13 @@ the drawings and the code to it.
 from __future__ import annotations
 
 import ast
+import math
 import sys
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
+
+from tests.make_docs import benchmark_rows
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -98,6 +102,8 @@ text { font: 15px system-ui, sans-serif; fill: #1c2b2a; }
 .code { font: 13px ui-monospace, monospace; }
 .box { fill: #e3f1ee; stroke: #2a7d70; }
 .base { fill: #fbf3e4; stroke: #a3702a; }
+.bar { fill: #2a7d70; }
+.peer { fill: #9aa8a5; }
 .arrow { stroke: #41524f; stroke-width: 1.5; fill: none; marker-end: url(#head); }
 """
 
@@ -160,7 +166,36 @@ def decision() -> str:
     return _drawing(width, height, "The way of one decision, from request to answer", parts)
 
 
-DRAWINGS = {"packages.svg": packages, "decision.svg": decision}
+def benchmark() -> str:
+    """The rows of the benchmark table as bars over a logarithmic scale."""
+    rows = benchmark_rows()
+    left, width, high = 300, 720, 26
+    low, top = math.floor(math.log10(rows[-1][1])), math.ceil(math.log10(rows[0][1]))
+    scale = (width - left - 100) / (top - low)
+    bottom = 20 + len(rows) * high
+    parts = []
+    for power in range(low, top + 1):
+        x = left + (power - low) * scale
+        parts += [
+            f'<path d="M{x:.1f} 12V{bottom}" stroke="#d5dedc"/>',
+            f'<text class="what" x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">'
+            f"{10**power:,}</text>",
+        ]
+    for row, (name, rate) in enumerate(rows):
+        y = 16 + row * high
+        length = (math.log10(rate) - low) * scale
+        kind = "peer" if "own" in name or "in C" in name else "bar"
+        parts += [
+            f'<text class="what" x="{left - 10}" y="{y + 15}" text-anchor="end">'
+            f"{escape(name, quote=False)}</text>",
+            f'<rect class="{kind}" x="{left}" y="{y}" width="{length:.1f}" height="{high - 6}"/>',
+            f'<text class="what" x="{left + length + 6:.1f}" y="{y + 15}">{rate:,.0f}</text>',
+        ]
+    title = "Decisions per CPU-second of one core, logarithmic; others' in grey"
+    return _drawing(width, bottom + 34, title, parts)
+
+
+DRAWINGS = {"packages.svg": packages, "decision.svg": decision, "benchmark.svg": benchmark}
 
 
 def modules() -> dict[str, Path]:
