@@ -35,6 +35,12 @@ COMPAT_VENV_NAMES := $(COMPAT_PAIRS) $(COMPAT_LIBRARIES)
 COMPAT ?= training $(COMPAT_VENV_NAMES)
 COMPAT_VENVS ?= .venv-compat
 
+# make coverage-kernels: files of kernels that the tests of the engine reach, and those tests.
+KERNELS := skipbo_env/engine/deal.py,skipbo_env/engine/hidden.py,skipbo_env/engine/moves.py,skipbo_env/engine/observe.py,$\
+  skipbo_env/engine/rewards.py,skipbo_env/engine/rng.py,skipbo_env/agents/heuristics.py,skipbo_env/agents/network.py,$\
+  skipbo_env/agents/turn.py
+KERNEL_TESTS := tests/test_engine.py tests/test_playthroughs.py tests/skipbo_env/test_kernels.py
+
 # make load LOAD_ARGS='--server gunicorn --checks rates'
 LOAD_ARGS ?=
 
@@ -56,7 +62,7 @@ BUILD_FILES := pyproject.toml setup.py constraints.txt
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: serve
 serve: $(VENV)/.installed-serve ## run the service and its page on HOST:PORT (127.0.0.1:8000), AGENT=NAME to choose
@@ -108,18 +114,43 @@ load: $(VENV)/.installed-serve ## measure the service on loopback, LOAD_ARGS='--
 train: $(VENV)/.installed-train ## train an agent, PRESET=smoke unless given
 	$(BIN)/skipbo train --preset '$(PRESET)' $(TRAIN_ARGS)
 
+# Not --quiet, which would leave --strict no warnings to count.
+.PHONY: docs
+docs: $(VENV)/.installed-docs ## build the documentation site into site/; a link that leads nowhere is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --clean
+
+.PHONY: coverage
+coverage: $(VENV)/.installed-all ## run the tests, report branch coverage of the pure-Python parts
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m 'not slow' $(PYTEST_ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+# Numba's kernels leave no trace for coverage, so here they run as the Python that they are written in.
+.PHONY: coverage-kernels
+coverage-kernels: $(VENV)/.installed-all ## run tests of the engine uncompiled, report branch coverage of its kernels
+	$(BIN)/coverage erase
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest $(PYTEST_ARGS) $(KERNEL_TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --omit= --include='$(KERNELS)'
+
+# build/ goes first: setuptools would put modules deleted since the last build into the wheel.
+.PHONY: dist
+dist: $(VENV)/.build-tools ## build dist/*.whl and dist/*.tar.gz
+	rm -rf build dist
+	$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist")'
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
+
+.PHONY: test-dist
+test-dist: $(VENV)/.installed-all ## build wheel and sdist, install each into an empty environment, use it there
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m slow tests/test_dist.py
+
 .PHONY: install
 install: $(VENV)/.installed-all ## make .venv with everything in it
 
-# build/ goes first: setuptools would put modules deleted since the last build into the wheel.
-.PHONY: wheel
-wheel: $(VENV)/.build-tools ## build dist/*.whl
-	rm -rf build dist
-	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
-
 .PHONY: clean
 clean: ## remove build output and caches
-	rm -rf build dist *.egg-info .coverage htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis
+	rm -rf build dist site *.egg-info .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis
 	find skipbo_env training serve tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: distclean

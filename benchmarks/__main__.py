@@ -1,9 +1,14 @@
-"""`python -m benchmarks`: the vector environment beside the same work written by hand in C."""
+"""`python -m benchmarks`: the vector environment beside the same work written by hand in C.
+
+With --write the figures, and those of `skipbo benchmark`, go into docs/benchmark.json, from which
+`python -m tests.make_docs` and `python -m tests.make_diagrams` make the manual's table and chart.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import statistics
 import sys
 import tempfile
@@ -11,12 +16,16 @@ from pathlib import Path
 
 from benchmarks.c_loop import build, compiler, rates, same_games
 
+SUMMARY = "The vector environment beside the same work written by hand in C."
+
 
 def main() -> int:
     """Build, compare, time, print. Exit code 0, also without a C compiler; then it says so."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=SUMMARY)
     parser.add_argument("--rounds", type=int, default=15, help="of each, taking turns (15)")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument("--write", type=Path, help="a file for these figures and all others")
+    parser.add_argument("--seconds", type=float, default=4.0, help="for each of the others (4)")
     chosen = parser.parse_args()
     if compiler() is None:
         print("skipped: no C compiler (set CC, or install gcc or clang)", file=sys.stderr)
@@ -31,6 +40,17 @@ def main() -> int:
         "c_loop": statistics.median(by_hand),
         "ratio": statistics.median(a / b for a, b in zip(ours, by_hand, strict=True)),
     }
+    if chosen.write is not None:
+        from skipbo_env.benchmark import measure
+        from training.machine import cpu
+
+        told = {
+            "command": f"python -m benchmarks {shlex.join(sys.argv[1:])}",
+            "machine": cpu(),
+            "c": answer,
+            "skipbo": measure(seconds=chosen.seconds),
+        }
+        chosen.write.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     if chosen.json:
         print(json.dumps(answer))
         return 0

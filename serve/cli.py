@@ -58,10 +58,10 @@ def run(settings: Settings) -> int:
     )
 
     def announce() -> None:
+        print("Skip-Bo service starting", flush=True)  # the next line has its address
         state.ready.wait()
-        print(
-            f"Skip-Bo service ready at {server.url}, agent {state.agents.default.name}", flush=True
-        )
+        agent = state.agents.default.name
+        print(f"Skip-Bo service ready: open {server.url} (agent: {agent})", flush=True)
 
     threading.Thread(target=announce, name="announce", daemon=True).start()
     server.run()

@@ -26,6 +26,12 @@ def address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def page_url(host: str, port: int) -> str:
+    """Where a browser on this machine finds the page: an address of all is none to go to."""
+    loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not listened on
+    return f"http://{address(loopback.get(host, host), port)}"
+
+
 def refusal(status: int, reason: str) -> tuple[list[tuple[str, str]], bytes]:
     """The headers and the body of what a server refuses before the application sees it."""
     request_id = secrets.token_hex(16)
@@ -94,7 +100,7 @@ class Server:
         for listener in list(self._server.map.values()) if sockets else [self._server]:
             if hasattr(listener, "channel_class"):
                 listener.channel_class = _Channel
-        self.url = f"http://{address(host, self.port)}"
+        self.url = page_url(host, self.port)
 
     def run(self) -> None:
         """Serve until SIGTERM or Ctrl-C, then let running requests finish (5 seconds at most)."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from gunicorn import util
 
-from serve.server import address, refusal
+from serve.server import address, page_url, refusal
 from serve.settings import Settings, one_math_thread, prepare_metrics
 
 STALL_S = 10  # that a client may stop in the middle of a request or an answer
@@ -57,7 +57,9 @@ def when_ready(server: Any) -> None:
     for listener in server.LISTENERS:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-        print(f"Skip-Bo service at {listener}, {server.num_workers} processes", flush=True)
+        name = listener.sock.getsockname()  # text, where it is a Unix socket
+        url = page_url(*name[:2]) if isinstance(name, tuple) else str(listener)
+        print(f"Skip-Bo service at {url} ({server.num_workers} processes)", flush=True)
 
 
 def post_worker_init(worker: Any) -> None:

@@ -414,9 +414,9 @@ def analyse(
 
 def _show_analysis(found: dict[str, Any], worst: int) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     from skipbo_env.chart import side_wins, sparkline
+    from skipbo_env.terminal import narrow_table
 
     def percent(share: float | None) -> str:
         return "" if share is None else f"{100 * share:.1f}%"
@@ -424,15 +424,14 @@ def _show_analysis(found: dict[str, Any], worst: int) -> None:
     console = Console()
     who = found["agent"]
     judge = "nobody decided anything" if who is None else f"judged by {who['name']}"
-    table = Table(title=judge, title_justify="left")
-    table.add_column("player")
     verdicts = ("best", "tie", "inaccuracy", "mistake", "blunder")
-    for column in ("decisions", *verdicts, "agree", "lost each"):
-        table.add_column(column, justify="right")
+    counted = (f">{column}" for column in ("decisions", *verdicts, "agree", "lost"))
+    named = (f"{p['player']} is {p['agent']}" for p in found["players"] if p["agent"])
+    table = narrow_table("; ".join((judge, *named)), (">player", *counted))
     for player in found["players"]:
         counts = [str(player["verdicts"][name]) for name in verdicts]
         table.add_row(
-            f"{player['player']} {player['agent'] or ''}".strip(),
+            str(player["player"]),
             str(player["decisions"]),
             *counts,
             percent(player["agreement"]),
@@ -452,50 +451,36 @@ def _show_analysis(found: dict[str, Any], worst: int) -> None:
     costly = [d for d in found["decisions"] if d["lost"] and d["played"] != d["best"]]
     costly = sorted(costly, key=lambda decision: -decision["lost"])[:worst]
     if costly:
-        table = Table(title="the costliest decisions", title_justify="left")
-        columns = (
-            "ply",
-            "player",
-            "played",
-            "win",
-            "better",
-            "win",
-            "lost",
-            "verdict",
-            "why",
+        table = narrow_table(
+            "the costliest decisions",
+            (">ply", ">player", "played", ">win", ">lost", "verdict"),
+            "better, and why",
         )
-        for column in columns:
-            numbers = column in ("ply", "win", "lost")
-            table.add_column(column, justify="right" if numbers else "left")
         for decision in costly:
-            played, best = decision["played"], decision["best"]
+            better = ", ".join(step["text"] for step in decision["line"])
+            why = "; ".join(decision["reasons"])
             table.add_row(
                 str(decision["ply"]),
                 str(decision["player"]),
-                played["text"],
-                percent(played["win"]),
-                ", ".join(step["text"] for step in decision["line"]),
-                percent(best["win"]),
+                decision["played"]["text"],
+                percent(decision["played"]["win"]),
                 percent(decision["lost"]),
                 decision["verdict"],
-                "; ".join(decision["reasons"]),
+                "\n".join(line for line in (better, why) if line),
             )
         console.print(table)
 
 
 def _show_lucky(console: Console, found: dict[str, Any], most: int) -> None:
     """The cards that changed the game most."""
-    from rich.table import Table
+    from skipbo_env.terminal import narrow_table
 
     lucky = [decision for decision in found["decisions"] if decision["luck"] and decision["shown"]]
     lucky = sorted(lucky, key=lambda decision: -abs(decision["luck"][0]))[:most]
     if not lucky:
         return
-    table = Table(title="the cards that mattered most", title_justify="left")
-    table.add_column("ply", justify="right")
-    table.add_column("cards")
-    for side in range(len(found["sides"])):
-        table.add_column(f"side {side}", justify="right")
+    sides = (f">side {side}" for side in range(len(found["sides"])))
+    table = narrow_table("the cards that mattered most", (">ply", "cards", *sides))
     for decision in lucky:
         cards = [
             f"player {event['player']} "

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -31,6 +32,8 @@ Type the number of a move in the list, or its text:
   pass         when you hold no card and none can be drawn
 h asks an agent for its move, t shows the table again, q ends the game here."""
 _MOST_SUGGESTIONS = 8
+# What a planned turn waits for; a discard, a pass or a win stands in its last move.
+_ENDS = {"stock_flip": ("stock flip",), "refill": ("refill",)}
 _BLIND = (RuleAgent, TurnAgent, BestAgent)  # they read nothing hidden
 
 
@@ -41,6 +44,23 @@ class Player(Protocol):
 
     def act(self, game: Game) -> int:
         """The id of a legal action."""
+
+
+def narrow_table(title: str | None, columns: Sequence[str], last: str | None = None) -> Table:
+    """An empty table without side lines, so that it can be read at 80 columns.
+
+    Args:
+        title: what stands above.
+        columns: names of columns whose cells stay whole, with a ">" before those of numbers.
+        last: the name of one more column, which is wrapped.
+    """
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in columns:
+        justify: Any = "right" if name.startswith(">") else "left"
+        table.add_column(name.removeprefix(">"), justify=justify, no_wrap=True)
+    if last is not None:
+        table.add_column(last)
+    return table
 
 
 def suggestion_table(
@@ -58,24 +78,21 @@ def suggestion_table(
         most: how many rows.
         text: names an action; its text in the suggestion if not given.
     """
-    table = Table(title=title, title_justify="left")
-    columns = ("", "move", "win", "delta", "verdict", "the turn it begins", "until", "why")
-    for column in columns:
-        table.add_column(column, justify="right" if column in ("", "win", "delta") else "left")
+    table = narrow_table(
+        title, (">", "move", ">win", ">delta", "verdict"), "the turn it begins, and why"
+    )
     distinct = [move for move in moves if move["same_as"] is None]
     for place, move in enumerate(distinct[:most]):
         win, delta = (_with_error(move, name) for name in ("win", "delta"))
         named = [text(step["action"]) if text else step["text"] for step in move["line"]]
-        ends = (move["line_ends"] or "").replace("_", " ")
+        turn = [*named[1:], *_ENDS.get(move["line_ends"] or "", ())]
         table.add_row(
             str(move["order"] + 1),
             named[0],
             win,
             delta,
             move["verdict"] or "",
-            ", ".join(named[1:]),
-            ends,
-            "; ".join(move["reasons"]),
+            "\n".join(line for line in (", ".join(turn), "; ".join(move["reasons"])) if line),
             style="green" if place == 0 else "",
         )
     return table

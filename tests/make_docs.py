@@ -278,8 +278,8 @@ def _measured(name: str) -> dict[str, Any]:
 
 
 def speed() -> str:
-    """What docs/benchmark.json says; `skipbo benchmark --json` writes it."""
-    measured = _measured("benchmark")
+    """What docs/peers.json says; `skipbo benchmark --json` writes it."""
+    measured = _measured("peers")
     rows = []
     for name, includes in measured["includes"].items():
         rate = measured["peers"].get(name) or measured[name]
@@ -343,6 +343,44 @@ def planner_results() -> str:
     )
 
 
+# Speed -----------------------------------------------------------------------------------------
+
+
+def benchmark_rows() -> list[tuple[str, float]]:
+    """What docs/benchmark.json says of one core, the fastest first; the chart shows the same."""
+    measured = _measured("benchmark")
+    ours, peers = measured["skipbo"], measured["skipbo"]["peers"]
+    rows = [
+        ('1,024 games at once, "cards"', ours["vector_cards_random"]),
+        ('1,024 games at once, "features"', ours["vector_features_random"]),
+        ("the same work by hand in C", measured["c"]["c_loop"]),
+        ("Gymnasium's own CartPole, 1,024 at once", peers["cartpole_vector"]),
+        ("one game, PettingZoo raw_env", ours["raw_env"]),
+        ("one game, PettingZoo env", ours["env"]),
+        ("one game, Gymnasium, one opponent", ours["gymnasium"]),
+        ("PettingZoo's own tic-tac-toe, raw_env", peers["tictactoe_raw_env"]),
+        ("PettingZoo's own tic-tac-toe, env", peers["tictactoe_env"]),
+    ]
+    return sorted(rows, key=lambda row: -row[1])
+
+
+def benchmark() -> str:
+    """The same as a table, with what starting costs."""
+    measured = _measured("benchmark")
+    ours = measured["skipbo"]
+    text = table(
+        "| environment, random legal actions | decisions per CPU-second of one core |",
+        [(name, f"{rate:,.0f}") for name, rate in benchmark_rows()],
+    )
+    numba = ours["peers"]["import_numba_s"]
+    return (
+        f"{text}\n\n`import skipbo_env` takes {ours['import_s']:.2f} s of CPU (`import numba` "
+        f"{numba:.2f} s), a process with everything compiled takes {ours['start_s']:.1f} s up to "
+        f"its first step, and {ours['compile_s']:.0f} s where nothing is. "
+        f"{measured['machine']}, shared with other work, by `{measured['command']}`."
+    )
+
+
 # The service -----------------------------------------------------------------------------------
 
 
@@ -367,6 +405,7 @@ def service_settings() -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "actions": action_table,
+    "benchmark": benchmark,
     "board": board_table,
     "levels": levels,
     "speed": speed,

@@ -7,7 +7,9 @@ what it shows).
 
 from __future__ import annotations
 
+import importlib
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,8 +25,8 @@ BLOCK = re.compile(
 
 
 def files() -> list[Path]:
-    """Every page of the manual, the README among them."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """Every page of the manual: those at the root, such as the README, and those in docs/."""
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files()}
@@ -66,3 +68,34 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
     for name in saved:
         sys.modules.pop(Path(name).stem, None)
     return names
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """Every command of the shell blocks, as words."""
+    for block in ALL:
+        if block.kind == "sh":
+            for line in shlex_lines(block.text):
+                yield block.page, line
+
+
+def shlex_lines(text: str) -> Iterator[list[str]]:
+    """The words of each command, comments left out; quotes may span lines."""
+    part = ""
+    for line in text.splitlines():
+        part += line + "\n"
+        try:
+            words = shlex.split(part, comments=True)
+        except ValueError:  # an open quote
+            continue
+        part = ""
+        if words:
+            yield words
+    assert not part, text
+
+
+def subcommands() -> dict[str, Any]:
+    """The functions behind `skipbo NAME`, as pyproject.toml has them."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    part = text.split('[project.entry-points."skipbo.commands"]\n')[1].split("\n[")[0]
+    found = re.findall(r'^(\w+) = "([\w.]+):(\w+)"$', part, re.MULTILINE)
+    return {name: getattr(importlib.import_module(module), attr) for name, module, attr in found}

@@ -9,9 +9,8 @@ import functools
 import importlib
 import importlib.util
 import json
+import operator
 import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,11 @@ from skipbo_env.agents.heuristics import discard_merit
 from skipbo_env.agents.models import empty_network
 from skipbo_env.position import Position
 from skipbo_env.record import check
+from tests import make_diagrams
 from tests.make_docs import REGION, TABLES, with_tables
-from tests.pages import ALL, BLOCK, PAGES, ROOT, Block, number, run_page
+from tests.pages import ALL, BLOCK, PAGES, ROOT, Block, commands, number, run_page, subcommands
 
-LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")  # pictures too
 
 
 EXAMPLES = [block for block in ALL if block.mark.startswith("example: ")]
@@ -71,6 +71,31 @@ def test_links_lead_somewhere(page: str) -> None:
         assert found.exists(), f"{page}: {target}"
         if anchor:
             assert anchor in anchors(found.read_text(encoding="utf-8")), f"{page}: {target}"
+
+
+# Drawings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", make_diagrams.DRAWINGS)
+def test_drawings_are_current(name: str) -> None:
+    drawn = (make_diagrams.IMAGES / name).read_text(encoding="utf-8")
+    assert drawn == make_diagrams.DRAWINGS[name](), "run `python -m tests.make_diagrams`"
+
+
+def test_no_module_imports_upwards() -> None:
+    known = make_diagrams.modules()
+    for name, path in known.items():
+        row, box = make_diagrams.box_of(name)
+        for other in make_diagrams.imports(path, known):
+            other_row, other_box = make_diagrams.box_of(other)
+            assert other_row > row or other_box == box, f"{name} imports {other}"
+
+
+def test_the_stations_of_a_decision_are_there() -> None:
+    for where, _ in make_diagrams.WAY:
+        file, _, name = where.partition(":")
+        module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
+        assert callable(operator.attrgetter(name)(module)), where
 
 
 # Examples --------------------------------------------------------------------------------------
@@ -136,37 +161,6 @@ def test_code_runs(
 # Commands --------------------------------------------------------------------------------------
 
 
-def commands() -> Iterator[tuple[str, list[str]]]:
-    """Every command of the shell blocks, as words."""
-    for block in ALL:
-        if block.kind == "sh":
-            for line in shlex_lines(block.text):
-                yield block.page, line
-
-
-def shlex_lines(text: str) -> Iterator[list[str]]:
-    """The words of each command, comments left out; quotes may span lines."""
-    part = ""
-    for line in text.splitlines():
-        part += line + "\n"
-        try:
-            words = shlex.split(part, comments=True)
-        except ValueError:  # an open quote
-            continue
-        part = ""
-        if words:
-            yield words
-    assert not part, text
-
-
-def subcommands() -> dict[str, Any]:
-    """The functions behind `skipbo NAME`, as pyproject.toml has them."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    part = text.split('[project.entry-points."skipbo.commands"]\n')[1].split("\n[")[0]
-    found = re.findall(r'^(\w+) = "([\w.]+):(\w+)"$', part, re.MULTILINE)
-    return {name: getattr(importlib.import_module(module), attr) for name, module, attr in found}
-
-
 def test_commands_take_these_words(monkeypatch: pytest.MonkeyPatch) -> None:
     from skipbo_env import cli
 
@@ -194,6 +188,7 @@ def test_commands_take_these_words(monkeypatch: pytest.MonkeyPatch) -> None:
             assert importlib.util.find_spec(args[1]), (page, given)
         else:
             known_programs = ("curl", "docker", "gunicorn", "pip", "python", "tensorboard")
+            known_programs += ("pre-commit",)
             assert program in known_programs, (page, given)
     assert {"make", "skipbo", "curl"} <= seen
 

@@ -22,6 +22,7 @@ from typing import Any, TypeVar, cast
 import llvmlite.binding
 import numba
 from numba import config
+from numba.core import event
 from platformdirs import user_cache_path
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
@@ -59,8 +60,6 @@ def cache_directory() -> Path:
             if os.access(folder, os.W_OK):
                 if is_new:
                     _forget_old(root)
-                    if sys.stderr.isatty():
-                        print("skipbo: compiling the engine for this CPU, once", file=sys.stderr)
                 return folder
         except OSError:
             continue
@@ -90,6 +89,34 @@ def _forget_old(root: Path) -> None:
 _CACHE = cache_directory()
 
 
+class _Announcement(event.Listener):
+    """Says what the first call is waiting for, in one line, once a process.
+
+    Numba tells of a kernel that it compiles, not of one that it finds in the cache. The line is
+    also for logs and notebooks, hence no look at whether a terminal reads it.
+    """
+
+    def __init__(self) -> None:
+        self.kernels: set[Callable[..., Any]] = set()
+        self.made = False
+
+    def on_start(self, event: Any) -> None:
+        if not self.made and event.data["dispatcher"].py_func in self.kernels:
+            self.made = True
+            print(
+                "skipbo: compiling the engine for this CPU, once; this may take a minute or more",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def on_end(self, event: Any) -> None:
+        """Say nothing: another kernel may follow."""
+
+
+_ANNOUNCEMENT = _Announcement()
+event.register("numba:compile", _ANNOUNCEMENT)
+
+
 def kernel(function: _Kernel | None = None, *, allocates: bool = False, **options: Any) -> Any:
     """Compile a function with njit: no GIL, cached, NumPy's error model, and no reference counts.
 
@@ -110,6 +137,7 @@ def kernel(function: _Kernel | None = None, *, allocates: bool = False, **option
         dispatcher = numba.njit(nogil=True, error_model="numpy", _nrt=allocates, **settings)(python)
         if config.DISABLE_JIT:
             return python
+        _ANNOUNCEMENT.kernels.add(python)
         # The folder is read when caching is switched on; put it back for the kernels of others.
         before = config.CACHE_DIR
         config.CACHE_DIR = str(_CACHE)

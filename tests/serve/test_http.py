@@ -29,6 +29,7 @@ from serve.limits import Gate
 from serve.openapi import document
 from serve.operations import OPERATIONS, to_json
 from serve.problems import KINDS, Problem
+from serve.server import page_url
 from serve.service import Service
 from serve.settings import Settings
 from skipbo_env.suggestion import finite
@@ -400,7 +401,7 @@ sys.exit(run(Settings(port=0, agent="greedy", database_url="sqlite://")))
 
 
 def test_the_server_answers_and_stops_gently(position: dict[str, Any]) -> None:
-    """One line tells the address; after SIGTERM the running request is answered, exit code 0."""
+    """A line tells the address; after SIGTERM the running request is answered, exit code 0."""
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER.format(root=str(ROOT))],
         cwd=ROOT,
@@ -413,6 +414,13 @@ def test_the_server_answers_and_stops_gently(position: dict[str, Any]) -> None:
             check_server(server, position)
         finally:
             server.kill()
+
+
+def test_the_address_that_is_told_can_be_opened() -> None:
+    assert page_url("127.0.0.1", 8000) == "http://127.0.0.1:8000"
+    assert page_url("0.0.0.0", 8000) == "http://127.0.0.1:8000"
+    assert page_url("::", 80) == "http://[::1]:80"
+    assert page_url("skipbo.example.org", 80) == "http://skipbo.example.org:80"
 
 
 def check_refused_early(port: int) -> None:

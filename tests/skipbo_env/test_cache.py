@@ -22,17 +22,21 @@ PROGRAM = (
 )
 
 
-def answer(root: Path) -> str:
-    env = {**os.environ, "PYTHONPATH": str(root), "SKIPBO_CACHE_DIR": str(root / "cache")}
+def run(root: Path, cache: Path) -> tuple[str, list[str]]:
+    """What the program writes to standard output, and the lines of its standard error."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env=env,
-        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root), "SKIPBO_CACHE_DIR": str(cache)},
+        cwd=cache.parent,
         capture_output=True,
         text=True,
         check=True,
     )
-    return done.stdout.strip()
+    return done.stdout.strip(), done.stderr.splitlines()
+
+
+def answer(root: Path) -> str:
+    return run(root, root / "cache")[0]
 
 
 def test_an_edited_callee_in_another_file_is_compiled_anew(tmp_path: Path) -> None:
@@ -64,6 +68,13 @@ def test_an_edited_callee_in_another_file_is_compiled_anew(tmp_path: Path) -> No
         head + mix.replace("return z ^ (z >> _31)", "return z ^ (z >> _30)")
     )
     assert answer(tmp_path) != first
+
+
+def test_only_a_run_that_compiles_says_so_in_one_line(tmp_path: Path) -> None:
+    told, lines = run(PACKAGE.parent, tmp_path / "cache")
+    assert len(lines) == 1
+    assert lines[0].startswith("skipbo: compiling the engine")
+    assert run(PACKAGE.parent, tmp_path / "cache") == (told, [])
 
 
 def test_a_folder_that_others_can_write_is_not_used(

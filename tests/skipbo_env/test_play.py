@@ -196,9 +196,9 @@ def test_hint_help_and_table_on_request() -> None:
     game = Game(Rules(first_player=0), seed=3)
     first, second, third = map(game.action_text, game.legal_actions()[:3])
     text = sit(game, ["hint"], adviser=Ranking(1))[1]
-    assert re.search(rf"1 . {re.escape(first)} +. +61\.3% . +0\.0% . best ", text)
-    assert re.search(rf"2 . {re.escape(second)} +. +50\.0% . +-11\.3% . blunder ", text)
-    assert not re.search(rf"{re.escape(third)} +. +50", text)
+    assert re.search(rf"1 +{re.escape(first)}  +61\.3% +0\.0% +best ", text)
+    assert re.search(rf"2 +{re.escape(second)}  +50\.0% +-11\.3% +blunder ", text)
+    assert not re.search(rf"{re.escape(third)} +50", text)
     assert "nobody to ask" in sit(Game(Rules(first_player=0)), ["h"], adviser=None)[1]
 
 
@@ -566,6 +566,23 @@ def test_suggest_reads_a_line_a_file_and_standard_input(
     assert answers[0]["moves"][0]["text"] in capsys.readouterr().out
 
 
+def test_a_suggestion_can_be_read_at_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.run(commands.suggest, "suggest", [NOTATION.format(COMPLETED)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    rows = [line for line in lines if re.match(r" *\d+ ", line)]
+    assert len(rows) > 5
+    # Whole words: every row has its move, win, delta and verdict, nothing cut off by an ellipsis.
+    for row in rows:
+        assert re.match(r" *\d+ +\S.*? +\d+\.\d% +-?\d+\.\d% +[a-z]+", row), row
+    assert not any("…" in line for line in lines)
+    # A move takes two lines, three where the reasons are many.
+    assert len(lines) < 4 * len(rows)
+
+
 @pytest.mark.parametrize(
     ("position", "said"),
     [
@@ -651,6 +668,7 @@ def test_reader_that_goes_away(tmp_path: Path) -> None:
     assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None
-    assert process.stderr.read() == b""
+    told = process.stderr.read().splitlines()
+    assert [line for line in told if not line.startswith(b"skipbo: compiling")] == []
     process.stderr.close()
     assert process.wait() == 1
