@@ -39,7 +39,7 @@ OWN_FILES = {
 ELSEWHERE = {
     "curl": "tests/test_docs.py",
     "docker": "nowhere: it needs a container engine; `make lint` reads what they are made from",
-    "gunicorn": "tests/serve/test_operating.py, tests/serve/test_load.py",
+    "gunicorn": "tests/serve/test_load.py",
     "make": ".ci/run runs install, lint, docs, test and test-dist; the Makefile has the others",
     ".venv/bin/pip": "the Makefile",
     "pip install": "tests/test_dist.py installs skipbo-env; the Makefile its extras",
