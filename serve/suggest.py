@@ -109,9 +109,7 @@ def suggestion(data: Any, pointer: str, options: schemas.Options, choice: Choice
     """
     started = time.perf_counter()
     try:
-        position = (
-            Position.from_notation(data) if isinstance(data, str) else Position.parse(data)
-        )
+        position = Position.from_notation(data) if isinstance(data, str) else Position.parse(data)
     except PositionError as error:
         raise field_problem("impossible-position", pointer + error.pointer, error.message) from None
     if position.to_move != position.you:
