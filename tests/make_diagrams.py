@@ -30,7 +30,10 @@ ROWS: list[list[tuple[str, str, tuple[str, ...]]]] = [
         (
             "command line",
             "skipbo play, suggest, analyse, record, benchmark",
-            tuple(f"skipbo_env.{name}" for name in ("cli", "commands", "terminal", "benchmark")),
+            (
+                *(f"skipbo_env.{name}" for name in ("cli", "commands", "terminal")),
+                *(f"skipbo_env.{name}" for name in ("benchmark", "peers")),
+            ),
         )
     ],
     [
