@@ -283,7 +283,10 @@ class Position(Request):
         Counts | None,
         Field(description="What went into the last reshuffle, less what you saw of it since."),
     ] = None
-    passes: Annotated[Seat | None, Field(description="Passes in a row.")] = None
+    passes: Annotated[
+        Annotated[int, Field(ge=0, le=MAX_SEATS), Integral] | None,
+        Field(description="Passes in a row; as many as seats at a stalemate."),
+    ] = None
     turns: Annotated[
         Annotated[int, Field(ge=0, le=MAX_TURNS_LIMIT), Integral] | None,
         Field(description="Turns ended so far."),

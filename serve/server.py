@@ -83,17 +83,22 @@ class Server:
     ) -> None:
         # It warns of every request that waits for a thread; the latencies in /metrics say that.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-        self._server: Any = create_server(
-            app,
-            host=host,
-            port=port,
-            threads=threads,
-            channel_timeout=30,
-            connection_limit=500,
-            max_request_body_size=MAX_BODY,
-            ident=None,
-            clear_untrusted_proxy_headers=not behind_proxy,
-        )
+        try:
+            self._server: Any = create_server(
+                app,
+                host=host,
+                port=port,
+                threads=threads,
+                channel_timeout=30,
+                connection_limit=500,
+                max_request_body_size=MAX_BODY,
+                ident=None,
+                clear_untrusted_proxy_headers=not behind_proxy,
+            )
+        except OSError as error:
+            raise OSError(
+                error.errno, f"{error.strerror}: {host}:{port} (--host, --port)"
+            ) from None
         # A name such as "localhost" may stand for several addresses, each with its own socket.
         sockets = getattr(self._server, "effective_listen", None)
         self.port: int = sockets[0][1] if sockets else self._server.effective_port

@@ -110,7 +110,8 @@ def _load(entry: EntryPoint) -> Callable[..., Any]:
 def _one_line(error: Exception, name: str) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, ModuleNotFoundError) and name in _EXTRAS:
-        text += f"; it comes with pip install 'skipbo-env[{_EXTRAS[name]}]'"
+        extra = f"pip install 'skipbo-env[{_EXTRAS[name]}]'"
+        text += f"; it comes with {extra}, in a checkout with make install"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         text = f"{error.filename}: {error.strerror}"
     return text

@@ -152,10 +152,10 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
 
         Raises:
             IllegalAction: with illegal="raise"; nothing has changed.
-            ResetNeeded: the game is over.
+            ResetNeeded: the game is over, or an opponent failed in it, whose error goes through.
         """
         if self._ended:
-            raise ResetNeeded("the game is over: call reset() first")
+            raise ResetNeeded("the game is over or an opponent failed in it: call reset() first")
         action = env_parts.action_int(action)
         self._actions[0] = env_parts.kernel_action(action)
         if batch.find_illegal(self._table, self._actions) >= 0:
@@ -224,7 +224,11 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
         self._actions[0] = action
         batch.step(table, options, self._out, mode, self._actions, 0, 1)
         while not state[REASON] and state[PLAYER] != table.seats[0]:
-            self._actions[0] = self._others.act(state, int(table.seats[0]))
+            try:
+                self._actions[0] = self._others.act(state, int(table.seats[0]))
+            except BaseException:
+                self._ended = True  # else the learner would go on with this seat's hand
+                raise
             batch.step(table, options, self._out, batch.FOLLOW, self._actions, 0, 1)
 
     def _observation(self) -> Any:

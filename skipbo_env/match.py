@@ -8,6 +8,7 @@ had left.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -259,9 +260,9 @@ class Scorekeeper:
             "sides": self.sides,
             "target": self.target,
             "stock": self.stock,
-            "games": [dict(entry) for entry in self.entries],
-            "scores": self.scores,
-            "wins": self.wins,
+            "games": deepcopy(self.entries),
+            "scores": list(self.scores),
+            "wins": list(self.wins),
             "winner": self.winner,
         }
 

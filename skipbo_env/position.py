@@ -434,7 +434,9 @@ class _Reader:
         self.you = self._number("you", 0, 0, seats)
         self.to_move = self._number("to_move", self.you, 0, seats)
         self.passes = self._number("passes", 0, 0, seats, note=True)
-        self.turns = self._number("turns", 0, 0, rules.max_turns - 1, note=True)
+        self.turns = self._number("turns", self.passes, 0, rules.max_turns - 1, note=True)
+        if self.passes > self.turns:
+            _fail("/passes", f"each ends a turn, so {self.turns} turns had no {self.passes}")
 
     def read(self) -> Position:
         """The position, all checks done."""
@@ -859,21 +861,23 @@ def _notation_data(text: str) -> dict[str, Any]:
     try:
         settings = [] if parts[0] == "-" else [part.split("=", 1) for part in parts[0].split(",")]
         rules = {name: _setting(value) for name, value in settings}
-        you, _, to_move = parts[1].partition("/")
+        if len(rules) < len(settings):
+            raise ValueError("a setting stands twice")
+        you, *to_move = parts[1].split("/", 1)
         boards = [_board_data(board) for board in parts[4].split(",")]
-        sizes = [{"hand_size": int(size)} for size in parts[5].split(",")]
+        sizes = [{"hand_size": _number(size)} for size in parts[5].split(",")]
         data: dict[str, Any] = {
             "rules": rules,
-            "you": int(you),
-            "to_move": int(to_move or you),
+            "you": _number(you),
+            "to_move": _number(to_move[0] if to_move else you),
             "hand": _cards_data(parts[2]),
             "building_cards": [_cards_data(pile) for pile in parts[3].split("/")],
             "players": sizes,
-            "draw_size": int(parts[6]),
+            "draw_size": _number(parts[6]),
             "completed": _counts_data(parts[7]) if parts[7] != "-" else {},
             "reshuffled": _counts_data(parts[8]) if parts[8] != "-" else None,
-            "passes": int(parts[9]),
-            "turns": int(parts[10]),
+            "passes": _number(parts[9]),
+            "turns": _number(parts[10]),
         }
         if rules.get("teams"):
             data["boards"] = boards
@@ -893,22 +897,33 @@ def _setting(text: str) -> Any:
     return int(text) if text.isascii() and text.isdecimal() else text
 
 
+def _number(text: str) -> int:
+    """A number as the notation writes it: digits alone, no zeros in front."""
+    if not (text.isascii() and text.isdecimal()) or (text[0] == "0" and len(text) > 1):
+        raise ValueError(f"{text!r:.20} is no number")
+    return int(text)
+
+
 def _cards_data(text: str) -> list[str]:
     if text == "-":
         return []
+    if not text:
+        raise ValueError("no cards are written as -")
     return [card_text(_CHARS.index(char) + 1) for char in text]
 
 
 def _counts_data(text: str) -> dict[str, int]:
-    counts = [int(count) for count in text.split(",")]
+    counts = [_number(count) for count in text.split(",")]
     return {card_text(card): count for card, count in zip(range(1, WILD + 1), counts, strict=True)}
 
 
 def _board_data(text: str) -> dict[str, Any]:
     top, size, piles = text.split(":")
     cards = _cards_data(top)
+    if len(cards) > 1:
+        raise ValueError(f"a stock shows one card, got {top!r:.20}")
     return {
         "stock_top": cards[0] if cards else None,
-        "stock_size": int(size),
+        "stock_size": _number(size),
         "discards": [_cards_data(pile) for pile in piles.split("/")],
     }

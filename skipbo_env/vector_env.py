@@ -93,7 +93,8 @@ class SkipBoVectorEnv(VectorEnv):
 
     Raises:
         IllegalAction: (a ValueError) from `step`, naming the row; no row has changed.
-        ResetNeeded: a step before the first reset, or of a finished row under DISABLED.
+        ResetNeeded: a step before the first reset, or of a finished row under DISABLED, or after an
+            opponent's error, which goes through and leaves the rows where they were by then.
 
     Version history: v0, the first.
     """
@@ -166,6 +167,7 @@ class SkipBoVectorEnv(VectorEnv):
         self._all.setflags(write=False)
         self._no_actions = np.zeros(self.num_envs, dtype=np.int64)
         self._dealt = False
+        self._broken = False  # an opponent failed halfway through a step
 
     def reset(
         self,
@@ -212,7 +214,7 @@ class SkipBoVectorEnv(VectorEnv):
         options_now = self._options()
         self._run(batch.deal_rows, self._table, options_now, seeds, seeded, chosen)
         self._run(batch.step, self._table, options_now, out, batch.SHOW, self._no_actions)
-        self._dealt = True
+        self._dealt, self._broken = True, False
         self._follow(options_now, out)
         return self._observations(out), self._infos(out)
 
@@ -261,6 +263,8 @@ class SkipBoVectorEnv(VectorEnv):
         """A random legal action a row, from the rows' own generators; 0 if it is finished."""
         if not self._dealt:
             raise ResetNeeded("sample_actions() before the first reset()")
+        if self._broken:
+            raise ResetNeeded("an opponent failed in the last step: call reset() first")
         actions = np.empty(self.num_envs, dtype=np.int64)
         batch.sample(self._table, actions)
         return actions
@@ -326,7 +330,11 @@ class SkipBoVectorEnv(VectorEnv):
         table, actions = self._table, np.zeros(self.num_envs, dtype=np.int64)
         for i, state in enumerate(table.states):
             while not state[REASON] and state[PLAYER] != table.seats[i]:
-                actions[i] = self._others.act(state, int(table.seats[i]))
+                try:
+                    actions[i] = self._others.act(state, int(table.seats[i]))
+                except BaseException:
+                    self._broken = True  # else the learner would go on with this seat's hand
+                    raise
                 batch.step(table, options, out, batch.FOLLOW, actions, i, i + 1)
 
     def _reset_mask(self, options: dict[str, Any] | None) -> NDArray[np.bool_]:
@@ -347,11 +355,15 @@ class SkipBoVectorEnv(VectorEnv):
             )
         if not self._dealt and not mask.all():
             raise ResetNeeded("the first reset() has to deal every row")
+        if self._broken and not mask.all():
+            raise ResetNeeded("an opponent failed: reset() has to deal every row")
         return mask
 
     def _checked(self, actions: Any) -> NDArray[np.int64]:
         if not self._dealt:
             raise ResetNeeded("step() before the first reset()")
+        if self._broken:
+            raise ResetNeeded("an opponent failed in the last step: call reset() first")
         given = np.asarray(actions)
         if given.dtype.kind not in _KINDS_OF_INTEGER or given.shape != (self.num_envs,):
             raise IllegalAction(

@@ -114,8 +114,15 @@ def train(
     ) as bar:
         task = bar.add_task("iterations", total=config.iterations, line="compiling")
         rates: dict[str, str] = {"win": ""}
+        done, stopped = 0, False
 
         def show(numbers: dict[str, Any]) -> None:
+            nonlocal done, stopped
+            done = numbers["iteration"]
+            if numbers["kind"] == "stopping":
+                stopped = True
+                console.print("stopping after this iteration; once more to stop at once")
+                return
             if numbers["kind"] == "evaluation":
                 parts = [
                     f"{opponent} {numbers[f'win_rate_{opponent}']:.1%}"
@@ -127,20 +134,20 @@ def train(
             line = (
                 f"{numbers['decisions_per_s']:,.0f} decisions/s  "
                 f"{numbers['games_per_s']:,.0f} games/s  playing {numbers['play_share']:.0%}  "
-                f"no winner {numbers['no_winner_rate']:.1%}  {rates['win']}"
+                f"no winner {numbers['no_winner_rate']:.1%}"
             )
-            bar.update(task, completed=numbers["iteration"], line=line)
-            if not console.is_terminal and numbers["iteration"] % 10 == 0:
-                console.print(
-                    f"iteration {numbers['iteration']}/{config.iterations}: {line}", highlight=False
-                )
+            bar.update(task, completed=done, line=f"{line}  {rates['win']}")
+            if not console.is_terminal and (done % 10 == 0 or done == 1):
+                console.print(f"iteration {done}/{config.iterations}: {line}", highlight=False)
 
         model = train_run(config, folder, resume=resume, progress=show)
-    if model is None:
+    if stopped and done < config.iterations:
         console.print(
-            f"stopped before the first evaluation; go on with skipbo train --run {folder} --resume"
+            f"stopped after iteration {done} of {config.iterations}; "
+            f"go on with skipbo train --run {folder} --resume",
+            soft_wrap=True,
         )
-    else:
+    if model is not None:
         print(model)
     return 0
 

@@ -46,8 +46,8 @@ def panel(network: Network, config: Config) -> dict[str, dict[str, Any]]:
 
 
 @contextmanager
-def _stop_on_signals() -> Iterator[list[int]]:
-    """Turn the first SIGINT or SIGTERM into a request to stop after the iteration."""
+def _stop_on_signals(told: Callable[[], None]) -> Iterator[list[int]]:
+    """Turn the first SIGINT or SIGTERM into a request to stop after the iteration, and tell it."""
     received: list[int] = []
     before = {}
 
@@ -56,6 +56,7 @@ def _stop_on_signals() -> Iterator[list[int]]:
         received.append(number)
         if len(received) > 1:
             raise KeyboardInterrupt
+        told()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         before[number] = signal.signal(number, handle)
@@ -118,7 +119,8 @@ def train(
         config: the settings; with `resume` those of the run are used.
         folder: the run's folder.
         resume: go on from the folder's checkpoint.
-        progress: called with the numbers of every iteration and evaluation.
+        progress: called with the numbers of every iteration and evaluation, and with "stopping"
+            as "kind" when a signal has come.
 
     Returns:
         The model folder, or None where a signal came before the first evaluation.
@@ -163,7 +165,11 @@ def train(
         if progress:
             progress({"kind": kind, **numbers})
 
-    with _stop_on_signals() as stopped:
+    def stopping() -> None:
+        if progress:
+            progress({"kind": "stopping", "iteration": learner.iteration})
+
+    with _stop_on_signals(stopping) as stopped:
         while learner.iteration < config.iterations and not stopped:
             log("train", learner.iterate())
             last = learner.iteration == config.iterations

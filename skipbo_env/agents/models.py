@@ -101,7 +101,10 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         config = json.loads(config_file.read_text(encoding="utf-8"))
         weights = weights_file.read_bytes()
     except OSError as error:
-        raise ModelError(f"{error.filename or folder}: cannot be read ({error.strerror})") from None
+        run = folder / "model" / "config.json"
+        hint = f"; {folder} is a run, its model is {run.parent}" if run.is_file() else ""
+        text = f"{error.filename or folder}: cannot be read ({error.strerror}){hint}"
+        raise ModelError(text) from None
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{config_file}: is not JSON ({str(error)[:80]})") from None
     if not isinstance(config, dict) or config.get("format") != "skipbo-model":
@@ -120,7 +123,9 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     try:
         tensors: Mapping[str, NDArray[Any]] = load_tensors(weights)
         value = network_of(tensors, rules.players, rules.boards)
-    except (SafetensorError, ValueError, KeyError) as error:
+    except SafetensorError as error:
+        raise ModelError(f"{weights_file}: is damaged or cut off ({str(error)[:200]})") from None
+    except (ValueError, KeyError) as error:
         raise ModelError(f"{weights_file}: {str(error)[:200]}") from None
     digest = hashlib.sha256(weights).hexdigest()
     name = folder.resolve().name

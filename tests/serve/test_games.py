@@ -516,3 +516,23 @@ def test_every_preset_can_be_played(real: FlaskClient) -> None:
     for name in PRESETS:
         game = start(real, rules=name)
         move(real, game, game["legal"][0]["action"])
+
+
+def test_a_stalemate_of_twelve_is_told(app: Flask) -> None:
+    """As many passes as seats: the largest number that the field ever holds."""
+    client = app.test_client()
+    rules = {"players": 12, "teams": 3, "copies": 1, "wilds": 0, "stock_size": 1, "hand_size": 1}
+    body = {"rules": rules, "seats": list(range(12)), "seed": 0}
+    told = client.post("/v1/games", json=body).get_json()
+    for _ in range(300):
+        if told["status"] != "running":
+            break
+        ids = [move["action"] for move in told["legal"]]
+        action = max([i for i in ids if 72 <= i <= 124 or i >= 145] or ids)
+        answer = client.post(
+            f"/v1/games/{told['id']}/moves", json={"ply": told["ply"], "action": action}
+        )
+        assert answer.status_code == 200, answer.text
+        told = answer.get_json()
+    assert told["result"]["reason"] == "stalemate"
+    assert told["position"]["passes"] == 12

@@ -375,3 +375,29 @@ def test_settings_are_checked() -> None:
     }.items():
         with pytest.raises(ValueError, match=name):
             SkipBoEnv(**{name: value})
+
+
+def test_after_an_opponents_error_only_a_reset_goes_on() -> None:
+    """The learner must not get the hand of the seat that failed."""
+    calls = []
+
+    def failing(observation: Any, mask: Any, player: int) -> int:
+        calls.append(player)
+        if len(calls) == 2:
+            raise RuntimeError("bot")
+        return int(np.flatnonzero(mask)[0])
+
+    env = SkipBoEnv(opponents=failing, seat=0, rules=Rules(first_player=0, stock_size=10))
+    _, info = env.reset(seed=1)
+    masks = [info["action_mask"]]
+
+    def step() -> None:
+        masks[0] = env.step(int(np.flatnonzero(masks[0])[-1]))[-1]["action_mask"]
+
+    with pytest.raises(RuntimeError, match="bot"):  # noqa: PT012 - which step it is does not matter
+        for _ in range(200):
+            step()
+    with pytest.raises(ResetNeeded):
+        step()
+    _, info = env.reset()
+    env.step(int(np.flatnonzero(info["action_mask"])[-1]))

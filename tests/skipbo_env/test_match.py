@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from typing import Any
@@ -238,3 +239,17 @@ def test_scorekeeper_agrees_with_the_engine() -> None:
         assert game.result is not None
         winner = game.result["winner"]
         assert Scorekeeper(4).add(winner, left) == game.result["scores"]
+
+
+def test_what_a_keeper_hands_out_is_not_its_own() -> None:
+    keeper = Scorekeeper(2)
+    keeper.add(0, [0, 3])
+    before = copy.deepcopy(keeper.to_dict())
+    told = keeper.to_dict()
+    told["scores"].append(1)
+    told["wins"].append(1)
+    told["games"][0]["left"][1] = 99
+    for value in told["games"][0].values():
+        if isinstance(value, list):
+            value.append(999)
+    assert keeper.to_dict() == before

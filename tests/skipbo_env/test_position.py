@@ -748,3 +748,57 @@ def test_any_text_as_notation(text: str) -> None:
 def test_notation_is_text(text: Any) -> None:
     with pytest.raises(PositionError):
         Position.from_notation(text)
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        (0, "stock_size=5,stock_size=30"),
+        (1, "0/"),
+        (2, ""),
+        (3, "-//-/-"),
+        (4, "J2SSS:30:-/-/-/-,4:30:-/-/-/-"),
+        (4, "J:030:-/-/-/-,4:30:-/-/-/-"),
+        (4, "J:30:-//-/-,4:30:-/-/-/-"),
+        *((6, text) for text in ("9_2", "+92", "092", "-0", "٩٢", "92\t", "9.2")),
+        (5, "5,05"),
+        (10, "0\n"),
+    ],
+)
+def test_what_the_notation_does_not_know_is_refused(field: int, text: str) -> None:
+    line = [
+        "-",
+        "0",
+        "238TS",
+        "-/-/-/-",
+        "J:30:-/-/-/-,4:30:-/-/-/-",
+        "5,5",
+        "92",
+        "-",
+        "-",
+        "0",
+        "0",
+    ]
+    assert Position.from_notation(" ".join(line)).to_notation().split(" ")[2] == "238TS"
+    line[field] = text
+    with pytest.raises(PositionError):
+        Position.from_notation(" ".join(line))
+
+
+def test_a_pass_ends_a_turn() -> None:
+    data: dict[str, Any] = {
+        "rules": {"copies": 1, "wilds": 0, "stock_size": 3, "hand_size": 2},
+        "you": 1,
+        "hand": [],
+        "building": [0, 0, 0, 0],
+        "players": [
+            {"stock_top": "10", "stock_size": 3, "discards": [["2", "7", "12"], [], [], []]},
+            {"stock_top": "5", "stock_size": 3, "discards": [["4", "6", "8"], [], [], []]},
+        ],
+        "draw_size": 0,
+        "completed": {},
+        "passes": 1,
+    }
+    assert Position.parse(data).turns == 1
+    with pytest.raises(PositionError, match="passes"):
+        Position.parse({**data, "turns": 0})

@@ -533,3 +533,28 @@ def test_examples_in_the_docstrings_run() -> None:
     result = doctest.testmod(vector_env)
     assert result.attempted
     assert not result.failed
+
+
+def test_after_an_opponents_error_only_a_reset_of_all_goes_on() -> None:
+    """A learner must not get the hand of the seat that failed."""
+    calls = []
+
+    def failing(observation: Any, mask: Any, player: int) -> int:
+        calls.append(player)
+        if len(calls) == 5:
+            raise RuntimeError("bot")
+        return int(np.flatnonzero(mask)[0])
+
+    env = SkipBoVectorEnv(3, opponents=failing, rules=Rules(first_player=0), seat=0)
+    env.reset(seed=1)
+    with pytest.raises(RuntimeError, match="bot"):  # noqa: PT012 - which step it is does not matter
+        for _ in range(200):
+            env.step(env.sample_actions())
+    with pytest.raises(ResetNeeded, match="opponent"):
+        env.sample_actions()
+    with pytest.raises(ResetNeeded, match="opponent"):
+        env.step(np.zeros(3, np.int64))
+    with pytest.raises(ResetNeeded, match="opponent"):
+        env.reset(options={"reset_mask": np.array([True, False, False])})
+    env.reset()
+    env.step(env.sample_actions())

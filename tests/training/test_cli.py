@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,24 @@ def test_train_and_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run(train, "train", ["--run", folder, "--resume"]) == 0
     assert run(train, "train", ["--run", folder, "--lam", "2"]) == 2
     assert "lam" in capsys.readouterr().err
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+    """On a real process: SIGINT is answered at once, and the last line is the way on."""
+    long = [*TINY[:3], "2000", *TINY[4:]]
+    words = ["train", "--run", str(tmp_path / "run"), *long]
+    told = ""
+    with subprocess.Popen(
+        [sys.executable, "-m", "skipbo_env.cli", *words], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            told += line
+            if "iteration 1/2000" in line:
+                process.send_signal(signal.SIGINT)
+    assert process.returncode == 0
+    assert "stopping after this iteration" in told
+    assert f"go on with skipbo train --run {tmp_path / 'run'} --resume" in told.splitlines()[-1]
 
 
 def test_suggest_tells_the_worked_turn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
