@@ -1,7 +1,8 @@
 """`python -m benchmarks`: the vector environment beside the same work written by hand in C.
 
 With --write the figures, and those of `skipbo benchmark`, go into docs/benchmark.json, from which
-`python -m tests.make_docs` and `python -m tests.make_diagrams` make the manual's table and chart.
+`python -m tests.make_docs` and `python -m tests.make_diagrams` make the manual's tables and chart;
+--plot draws the other chart.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15, help="of each, taking turns (15)")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--write", type=Path, help="a file for these figures and all others")
+    parser.add_argument("--plot", type=Path, help="with --write, a .png of what it measured")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each of the others (4)")
     chosen = parser.parse_args()
     if compiler() is None:
@@ -42,14 +44,17 @@ def main() -> int:
     }
     if chosen.write is not None:
         from skipbo_env.benchmark import measure
+        from skipbo_env.chart import plot_rates
         from training.machine import cpu
 
         told = {
             "command": f"python -m benchmarks {shlex.join(sys.argv[1:])}",
             "machine": cpu(),
             "c": answer,
-            "skipbo": measure(seconds=chosen.seconds),
+            "skipbo": (measured := measure(seconds=chosen.seconds)),
         }
+        if chosen.plot is not None:
+            plot_rates(measured, chosen.plot)
         chosen.write.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     if chosen.json:
         print(json.dumps(answer))

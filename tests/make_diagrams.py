@@ -172,7 +172,7 @@ def decision() -> str:
 def benchmark() -> str:
     """The rows of the benchmark table as bars over a logarithmic scale."""
     rows = benchmark_rows()
-    left, width, high = 300, 720, 26
+    left, width, high = 310, 720, 26
     low, top = math.floor(math.log10(rows[-1][1])), math.ceil(math.log10(rows[0][1]))
     scale = (width - left - 100) / (top - low)
     bottom = 20 + len(rows) * high
@@ -182,12 +182,12 @@ def benchmark() -> str:
         parts += [
             f'<path d="M{x:.1f} 12V{bottom}" stroke="#d5dedc"/>',
             f'<text class="what" x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">'
-            f"{10**power:,}</text>",
+            f"{f'{10 ** (power - 6)} M' if power >= 6 else f'{10**power:,}'}</text>",
         ]
-    for row, (name, rate) in enumerate(rows):
+    for row, (name, rate, ours) in enumerate(rows):
         y = 16 + row * high
         length = (math.log10(rate) - low) * scale
-        kind = "peer" if "own" in name or "in C" in name else "bar"
+        kind = "bar" if ours else "peer"
         parts += [
             f'<text class="what" x="{left - 10}" y="{y + 15}" text-anchor="end">'
             f"{escape(name, quote=False)}</text>",
