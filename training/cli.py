@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json as jsonlib
+import os
 import sys
 import typing
 from collections.abc import Callable, Iterator
@@ -120,8 +121,14 @@ def train(
             nonlocal done, stopped
             done = numbers["iteration"]
             if numbers["kind"] == "stopping":
+                # From a signal handler, perhaps in the midst of a print: the console would print
+                # again what it holds. The bar only keeps the text, its own thread draws it.
                 stopped = True
-                console.print("stopping after this iteration; once more to stop at once")
+                text = "stopping after this iteration; once more to stop at once"
+                if console.is_terminal:
+                    bar.update(task, line=text)
+                else:
+                    os.write(2, f"{text}\n".encode())
                 return
             if numbers["kind"] == "evaluation":
                 parts = [
@@ -136,7 +143,8 @@ def train(
                 f"{numbers['games_per_s']:,.0f} games/s  playing {numbers['play_share']:.0%}  "
                 f"no winner {numbers['no_winner_rate']:.1%}"
             )
-            bar.update(task, completed=done, line=f"{line}  {rates['win']}")
+            if not stopped:
+                bar.update(task, completed=done, line=f"{line}  {rates['win']}")
             if not console.is_terminal and (done % 10 == 0 or done == 1):
                 console.print(f"iteration {done}/{config.iterations}: {line}", highlight=False)
 

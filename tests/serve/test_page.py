@@ -501,6 +501,8 @@ def test_a_game_is_resumed_by_its_address_and_two_windows_agree(
 
 @pytest.mark.browser
 def test_a_service_that_is_gone_an_agent_or_a_game_is_said_so(tab: Tab) -> None:
+    from playwright.sync_api import expect
+
     tab.expected = (r"ERR_FAILED|503|404",)
     tab.deal()
     card, pile = tab.spot("place:0"), tab.spot("discard:0:0")
@@ -523,7 +525,7 @@ def test_a_service_that_is_gone_an_agent_or_a_game_is_said_so(tab: Tab) -> None:
     tab.act(lambda: (card.click(), pile.click()))
     assert tab.page.locator("#alert p").count() == 0
     tab.open("#game/nothing")
-    assert "no game at this address" in alert.first.text_content()
+    expect(alert.first).to_contain_text("no game at this address")
     tab.page.route("**/v1/agents", lambda route: route.abort())
     tab.page.goto(tab.url + "#")
     tab.page.reload()
@@ -645,12 +647,15 @@ def test_several_people_at_one_screen_see_only_their_own_cards(tab: Tab) -> None
 
 @pytest.mark.browser
 def test_playing_card_names_on_request(tab: Tab) -> None:
+    from playwright.sync_api import expect
+
     tab.deal(copies=1, wilds=60, stock_size=5)
     assert tab.page.locator(".hand .card.wild .rank").first.text_content() == "S"
     tab.page.get_by_role("button", name="Settings").click()
     tab.page.get_by_label("Playing-card names").check()
     tab.page.get_by_role("button", name="Done").click()
-    assert tab.page.locator(".hand .card.wild .rank").first.text_content() == "K"
+    # A dialog tells that it has closed a moment later, and only then is the table drawn anew.
+    expect(tab.page.locator(".hand .card.wild .rank").first).to_have_text("K")
     assert "king or joker" in (tab.page.locator(".hand .spot").last.get_attribute("aria-label"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -103,21 +102,41 @@ def test_train_and_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "lam" in capsys.readouterr().err
 
 
+# A train command that gets SIGINT the moment that its first line is on stderr, before the call that
+# wrote it has returned.
+INTERRUPTED = """
+import os, signal, sys
+from skipbo_env.cli import main
+
+class Stderr:
+    encoding, sent = "utf-8", False
+    def isatty(self):
+        return False
+    def write(self, text):
+        os.write(2, text.encode())
+        if "iteration 1/2000" in text and not self.sent:
+            self.sent = True
+            os.kill(os.getpid(), signal.SIGINT)
+        return len(text)
+    def flush(self):
+        pass
+
+sys.stderr = Stderr()
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     """On a real process: SIGINT is answered at once, and the last line is the way on."""
     long = [*TINY[:3], "2000", *TINY[4:]]
     words = ["train", "--run", str(tmp_path / "run"), *long]
-    told = ""
-    with subprocess.Popen(
-        [sys.executable, "-m", "skipbo_env.cli", *words], stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            told += line
-            if "iteration 1/2000" in line:
-                process.send_signal(signal.SIGINT)
-    assert process.returncode == 0
-    assert "stopping after this iteration" in told
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, *words], capture_output=True, text=True, check=False
+    )
+    told = done.stderr
+    assert done.returncode == 0, told
+    assert told.count("iteration 1/2000") == 1
+    assert told.count("stopping after this iteration") == 1
     assert f"go on with skipbo train --run {tmp_path / 'run'} --resume" in told.splitlines()[-1]
 
 
