@@ -20,7 +20,7 @@ from training.checkpoint import CheckpointError, load
 from training.config import Config
 from training.export import export_model
 from training.network import ValueNetwork
-from training.run import earlier_runs
+from training.start import earlier_runs
 
 
 def mean_of(files: list[Path]) -> dict[str, torch.Tensor]:

@@ -52,7 +52,7 @@ class Config:
     blur: float = 0.15
     """Half-width of the noise on the logits by which endings are chosen; it falls to 0."""
     start_from: str | None = None
-    """A run's folder whose last checkpoint this run starts from, for another schedule or table."""
+    """A run's folder or a model that this run starts from, for another schedule or table."""
     warm_start: int = 3
     """First iterations whose games a rule-based teacher plays; 0 learns from nothing but
     self-play.

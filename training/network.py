@@ -95,6 +95,20 @@ class ValueNetwork(nn.Module):
         """
         return self.rows + torch.sparse.mm(self.factors_of, self.factors)
 
+    @torch.no_grad()
+    def take(self, network: Network) -> None:
+        """Take over a compiled network's weights. Its rows hold the sums of own weights and
+        factors, so the factors start at 0.
+
+        Raises:
+            RuntimeError: its shapes are others.
+        """
+        arrays = network._asdict()
+        state = {name: torch.from_numpy(arrays[name]) for name in ("b1", "w2", "b2", "w3", "b3")}
+        state["rows"] = torch.from_numpy(network.w1)
+        state["factors"] = torch.zeros_like(self.factors)
+        self.load_state_dict(state)
+
     def forward(self, slots: torch.Tensor) -> torch.Tensor:
         """Logits, shape (batch,), of int32 or int64 slots, shape (batch, slots)."""
         x = functional.embedding_bag(slots, self.first_layer_rows(), mode="sum") + self.b1

@@ -23,6 +23,7 @@ from training import checkpoint
 from training.arena import Match, run_match, summary
 from training.config import Config
 from training.export import export_model
+from training.start import earlier_runs, find_start
 from training.td import Learner
 
 EVALUATION_SEED = 90_000_000  # far from the seeds of training and of published matches
@@ -65,28 +66,6 @@ def _stop_on_signals(told: Callable[[], None]) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def earlier_runs(folder: Path) -> list[dict[str, Any]]:
-    """The settings of the runs that a folder's run started from, the first one first."""
-    file = folder / "earlier.json"
-    if not file.exists():
-        return []
-    runs: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
-    return runs
-
-
-def _runs_up_to(folder: Path) -> list[dict[str, Any]]:
-    """The same and the folder's own run: what a run that starts from it has behind it.
-
-    Raises:
-        CheckpointError: the folder holds no settings, or none that can be read.
-    """
-    file = folder / "config.json"
-    try:
-        return [*earlier_runs(folder), Config.load(file).to_dict()]
-    except (OSError, ValueError) as error:
-        raise checkpoint.CheckpointError(f"start_from: {file}: {error}") from None
 
 
 def _revision() -> str:
@@ -145,8 +124,9 @@ def train(
     else:
         earlier: list[dict[str, Any]] = []
         if config.start_from:
-            learner.start_from(Path(config.start_from))
-            earlier = _runs_up_to(Path(config.start_from))
+            start = find_start(config.start_from)
+            learner.start_from(start)
+            earlier = start.earlier
         folder.mkdir(parents=True, exist_ok=True)
         if earlier:  # kept here, so that the run needs the other's folder no more
             checkpoint.write_json(folder / "earlier.json", earlier)

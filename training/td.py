@@ -22,7 +22,6 @@ import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,10 +33,11 @@ from skipbo_env.agents.heuristics import HEURISTICS
 from skipbo_env.agents.network import Network, num_slots
 from skipbo_env.agents.turn import Work, new_work
 from skipbo_env.engine.layout import State, new_state
-from training.checkpoint import CheckpointError, load
+from training.checkpoint import CheckpointError
 from training.config import Config, ConfigError
 from training.network import ValueNetwork
 from training.selfplay import self_play
+from training.start import TOTALS, Start, Table, carry_over
 
 CHUNK = 32  # games that a thread plays in one go; part of the seeds, so a constant
 ENDINGS_PER_GAME = 1200
@@ -161,16 +161,27 @@ class Learner:
         self.average = copy.deepcopy(self.network).requires_grad_(False)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.lr)
         self.iteration = 0
-        self.totals = {"games": 0.0, "decisions": 0.0, "seconds": 0.0, "cpu_seconds": 0.0}
+        self.totals = dict.fromkeys(TOTALS, 0.0)
         self.player = Player(config, self.average.compiled())
 
-    def start_from(self, folder: Path) -> None:
-        """Take over a run's network, optimiser and totals; the schedule begins anew."""
-        state = load(folder / "checkpoint.pt")
+    def start_from(self, source: Start) -> None:
+        """Take over weights and totals, and from a run at the same table the optimiser too; the
+        schedule begins anew.
+
+        Raises:
+            CheckpointError: the widths are not those of the settings.
+        """
+        table = Table(self.config.players, self.config.teams)
         try:
-            self.load({**state, "iteration": 0})
-        except CheckpointError as error:
-            raise CheckpointError(f"start_from: {folder}: {error}") from None
+            if source.state is not None and source.table == table:
+                self.load({**source.state, "iteration": 0})
+                return
+            self.network.take(carry_over(source.network, source.table, table))
+        except (CheckpointError, RuntimeError) as error:
+            text = str(error).splitlines()[0][:80]
+            raise CheckpointError(f"start_from: {source.path}: {text}") from None
+        self.average.load_state_dict(self.network.state_dict())
+        self.totals = dict(source.totals)
 
     def iterate(self) -> dict[str, float]:
         """Play, learn, and say how it went; numbers for the log."""

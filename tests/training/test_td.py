@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from skipbo_env.agents import make_agent
-from skipbo_env.agents.network import evaluate_slots, num_rows, row_groups
+from skipbo_env.agents.network import Network, evaluate_slots, num_rows, row_groups
 from skipbo_env.engine import layout
 from skipbo_env.rules import Rules, RulesError
 from training.checkpoint import CheckpointError
@@ -27,6 +27,7 @@ from training.config import DEFAULT, PRESETS, Config, ConfigError
 from training.network import ValueNetwork, factor_matrix
 from training.run import train
 from training.selfplay import _targets
+from training.start import Table, carry_over, find_start
 from training.td import Learner, schedule
 
 TINY = replace(
@@ -221,7 +222,7 @@ def test_a_run_starts_from_another(tmp_path: Path) -> None:
     train(replace(TINY, iterations=2), first)
     config = replace(TINY, iterations=1, warm_start=0, start_from=str(first), eval_every=1)
     learner = Learner(config)
-    learner.start_from(first)
+    learner.start_from(find_start(str(first)))
     state = torch.load(first / "checkpoint.pt", weights_only=True)
     for name, tensor in learner.network.state_dict().items():
         assert torch.equal(tensor, state["network"][name])
@@ -245,9 +246,74 @@ def test_a_run_starts_from_another(tmp_path: Path) -> None:
     shutil.rmtree(third)
     with pytest.raises(CheckpointError, match="start_from"):
         train(replace(config, hidden=32), third)
-    with pytest.raises(CheckpointError, match="no checkpoint"):
+    with pytest.raises(CheckpointError, match=r"start_from.*no run"):
         train(replace(config, start_from=str(tmp_path / "nowhere")), third)
     assert not third.exists()
+
+
+@pytest.mark.parametrize(("players", "teams"), [(4, 0), (6, 0), (4, 2), (6, 3), (6, 2)])
+def test_a_run_starts_from_a_model_of_another_table(
+    players: int, teams: int, tmp_path: Path
+) -> None:
+    """A table whose boards and hands are alike is judged as the model judges its own."""
+    rng = np.random.default_rng(players + teams)
+    model = find_start("two-player")
+    target = Table(players, teams)
+    carried = carry_over(model.network, model.table, target)
+
+    def total(net: Network, table: Table, picked: dict[str, int]) -> np.ndarray:
+        acc = net.b1.astype(np.float64)
+        for name, first, _ in row_groups(table.players, table.boards):
+            acc += net.w1[first + picked[":".join(table.role(name))]]
+        return acc
+
+    groups = [(model.table.role(name), values) for name, _, values in row_groups(2, 2)]
+    for _ in range(20):
+        picked = {":".join(role): int(rng.integers(values)) for role, values in groups}
+        for what, _ in groups:  # a partner's board like the own one
+            if what[1] == "own":
+                picked.setdefault(f"{what[0]}:partner", picked[":".join(what)])
+        picked.setdefault("seat:partner", picked["seat:other"])
+        found = total(carried, target, picked)
+        if not teams:
+            assert np.allclose(found, total(model.network, model.table, picked), atol=1e-4)
+        assert np.isfinite(found).all()
+    config = Config(
+        players=players,
+        teams=teams,
+        start_from="two-player",
+        iterations=1,
+        games=2,
+        warm_start=0,
+        max_nodes=8,
+        max_turns=20,
+        threads=1,
+        eval_pairs=1,
+    )
+    learner = Learner(config)
+    learner.start_from(model)
+    assert np.array_equal(learner.average.compiled().w1, carried.w1)
+    trained = train(config, tmp_path / "run")
+    assert trained is not None
+    told = json.loads((trained / "config.json").read_text())
+    assert (told["players"], told["teams"]) == (players, teams)
+    assert told["trained"]["games"] == model.totals["games"] + 2
+    assert told["trained"]["earlier"] == json.loads(json.dumps(model.earlier))
+    with pytest.raises(CheckpointError, match=r"start_from: .*two-player"):
+        Learner(replace(config, hidden=64)).start_from(model)
+
+
+def test_what_cannot_be_started_from_is_said(tmp_path: Path) -> None:
+    shutil.copytree(find_start("two-player").path, tmp_path / "model")
+    file = tmp_path / "model" / "config.json"
+    told = json.loads(file.read_text())
+    del told["training"]
+    file.write_text(json.dumps(told))
+    with pytest.raises(CheckpointError, match=r"start_from.*training"):
+        find_start(str(tmp_path / "model"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CheckpointError, match=r"start_from.*config\.json"):
+        find_start(str(tmp_path / "empty"))
 
 
 def test_a_signal_stops_it_with_a_checkpoint(tmp_path: Path) -> None:
