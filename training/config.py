@@ -65,6 +65,18 @@ class Config:
     """Share of the teacher's actions that play-first chooses instead."""
     max_nodes: int = 128
     """Positions within a turn that the search looks at in self-play, at most."""
+    draw: float | None = None
+    """What a game that nobody won counts for in the targets; None for 1 / sides."""
+    rivals: tuple[str, ...] = ()
+    """Who holds the other sides in some of the games, one at a time: rule-based agents, models, or
+    "past" for earlier networks of the run.
+    """
+    rival_share: float = 0.5
+    """Share of self-play games in which one side learns against one of the rivals."""
+    past_every: int = 20
+    """Iterations between the networks that "past" stands for."""
+    past_kept: int = 8
+    """How many of them are kept, the latest ones."""
     max_turns: int = 400
     """Turns after which a self-play game is cut off."""
     threads: int = 2
@@ -101,12 +113,17 @@ class Config:
             "warm_start_games": (1, 10**6),
             "noise": (0.0, 1.0),
             "max_nodes": (1, 4096),
+            "rival_share": (0.0, 1.0),
+            "past_every": (1, 10**9),
+            "past_kept": (1, 1000),
             "max_turns": (2, 2000),
             "threads": (1, 256),
             "eval_every": (1, 10**9),
             "eval_pairs": (1, 10**6),
             "checkpoint_every": (1, 10**9),
         }
+        if self.draw is not None:
+            bounds["draw"] = (0.0, 1.0)
         for name, (low, high) in bounds.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -152,7 +169,10 @@ class Config:
             if name not in known:
                 raise ConfigError(f"{name!s:.40}: is no setting")
         try:
-            return cls(**{**data, "opponents": tuple(data.get("opponents", cls.opponents))})
+            lists: dict[str, Any] = {
+                name: tuple(data[name]) for name in ("opponents", "rivals") if name in data
+            }
+            return cls(**{**data, **lists})
         except TypeError as error:
             raise ConfigError(str(error)) from None
 

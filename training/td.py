@@ -29,14 +29,16 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from skipbo_env.agents.agent import TurnAgent, make_agent
 from skipbo_env.agents.heuristics import HEURISTICS
 from skipbo_env.agents.network import Network, num_slots
+from skipbo_env.agents.play import NETWORK
 from skipbo_env.agents.turn import Work, new_work
 from skipbo_env.engine.layout import State, new_state
+from training import selfplay
 from training.checkpoint import CheckpointError
 from training.config import Config, ConfigError
 from training.network import ValueNetwork
-from training.selfplay import self_play
 from training.start import TOTALS, Start, Table, carry_over
 
 CHUNK = 32  # games that a thread plays in one go; part of the seeds, so a constant
@@ -51,7 +53,7 @@ class Batch:
         slots: int16 (n, slots), the rows of each ending.
         targets: float32 (n,), lambda-returns.
         values: float32 (n,), what the network said when it chose them.
-        stats: float64 (8,), see `selfplay.self_play`.
+        stats: float64 (STATS,), see `selfplay`.
     """
 
     slots: NDArray[np.int16]
@@ -60,16 +62,69 @@ class Batch:
     stats: NDArray[np.float64]
 
 
+PAST = "past"
+
+
+def _rival(name: str, config: Config) -> int | Network:
+    """A rival by its name: a rule-based kind or a network.
+
+    Raises:
+        ConfigError: there is no such agent, or it can't play these games in compiled code.
+    """
+    if name in HEURISTICS:
+        return HEURISTICS.index(name)
+    try:
+        agent = make_agent(name)
+    except ValueError as error:
+        raise ConfigError(f"rivals: {error}") from None
+    if not isinstance(agent, TurnAgent) or agent.noise:
+        raise ConfigError(f"rivals: {name!r:.60} is no rule-based agent and no model")
+    if not agent.plays(config.rules):
+        raise ConfigError(f"rivals: {name!r:.60} does not play this table")
+    return agent.network(config.rules)
+
+
 class Player:
-    """Plays self-play games on threads; each has its own scratch space."""
+    """Plays self-play games on threads; each has its own scratch space.
+
+    Attributes:
+        past: earlier networks of the run, the latest last.
+    """
 
     def __init__(self, config: Config, network: Network) -> None:
         self.config = config
         self.template: State = new_state(config.rules)
-        self.works: list[Work] = [
-            new_work(self.template, network, config.max_nodes) for _ in range(config.threads)
+        rivals = {name: _rival(name, config) for name in config.rivals if name != PAST}
+        self.kinds = {name: kind for name, kind in rivals.items() if isinstance(kind, int)}
+        self.nets = {name: net for name, net in rivals.items() if isinstance(net, Network)}
+        self.past: list[Network] = []
+
+        def works(networks: list[Network]) -> list[tuple[Work, ...]]:
+            """Scratch space for each thread."""
+            return [
+                tuple(new_work(self.template, net, config.max_nodes) for net in networks)
+                for _ in range(config.threads)
+            ]
+
+        self.works = [work for (work,) in works([network])]
+        # A rival's width may be another: one more scratch space for each.
+        self.rival_works = [
+            dict(zip(self.nets, of_thread, strict=True))
+            for of_thread in works(list(self.nets.values()))
         ]
+        self.past_works = [work for (work,) in works([network])]
         self.free = list(range(config.threads))
+
+    def _rival_of(self, iteration: int, chunk: int) -> str | None:
+        """Who has the other sides in a chunk's games; None where all seats learn."""
+        config = self.config
+        if not config.rivals:
+            return None
+        before, after = (math.floor(k * config.rival_share + 1e-9) for k in (chunk, chunk + 1))
+        if before == after:
+            return None
+        name = config.rivals[(iteration + before) % len(config.rivals)]
+        return None if name == PAST and not self.past else name
 
     def _chunk(
         self, network: Network, iteration: int, chunk: int, games: int, teacher: int
@@ -82,10 +137,20 @@ class Player:
         slots = np.empty((capacity, num_slots(config.players, config.rules.boards)), np.int16)
         seats = np.empty(capacity, np.int8)
         values, tops, targets = (np.empty(capacity, np.float32) for _ in range(3))
-        stats = np.zeros(8)
+        stats = np.zeros(selfplay.STATS)
         done = schedule(config, iteration)
         worker = self.free.pop()
-        n = self_play(
+        rival, rival_net, rival_work = -1, network, self.past_works[worker]
+        name = None if teacher >= 0 else self._rival_of(iteration, chunk)
+        if name == PAST:
+            rng = np.random.default_rng([config.seed, iteration, chunk])
+            rival, rival_net = NETWORK, self.past[rng.integers(len(self.past))]
+        elif name in self.nets:
+            rival, rival_net = NETWORK, self.nets[name]
+            rival_work = self.rival_works[worker][name]
+        elif name is not None:
+            rival = self.kinds[name]
+        n = selfplay.self_play(
             self.template.copy(),
             network,
             self.works[worker],
@@ -93,8 +158,12 @@ class Player:
             1.0 if teacher >= 0 else done["lam"],
             0.0 if teacher >= 0 else done["explore"],
             0.0 if teacher >= 0 else done["blur"],
+            1.0 / config.rules.sides if config.draw is None else config.draw,
             teacher,
             config.noise,
+            rival,
+            rival_net,
+            rival_work,
             config.max_nodes,
             np.zeros(1, np.uint64),
             slots,
@@ -125,7 +194,7 @@ class Player:
             np.concatenate([part.slots for part in parts]),
             np.concatenate([part.targets for part in parts]),
             np.concatenate([part.values for part in parts]),
-            sum((part.stats for part in parts), np.zeros(8)),
+            sum((part.stats for part in parts), np.zeros(selfplay.STATS)),
         )
 
 
@@ -186,11 +255,15 @@ class Learner:
     def iterate(self) -> dict[str, float]:
         """Play, learn, and say how it went; numbers for the log."""
         start, cpu = time.perf_counter(), time.process_time()
+        config = self.config
+        if PAST in config.rivals and self.iteration and self.iteration % config.past_every == 0:
+            self.player.past = [*self.player.past, self.average.compiled()][-config.past_kept :]
         batch = self.player.play(self.average.compiled(), self.iteration)
         played = time.perf_counter()
         loss = self.learn(batch)
         seconds = time.perf_counter() - start
-        games, decisions, no_winner, seat0, squared, nodes, endings, cut = batch.stats
+        stats = batch.stats
+        games, decisions = stats[selfplay.GAMES], stats[selfplay.DECISIONS]
         self.iteration += 1
         self.totals["games"] += float(games)
         self.totals["decisions"] += float(decisions)
@@ -202,14 +275,14 @@ class Learner:
             **self.totals,
             **schedule(self.config, self.iteration - 1),
             "loss": loss,
-            "td_error": math.sqrt(squared / n),
-            "no_winner_rate": no_winner / games,
-            "seat0_rate": seat0 / games,
+            "td_error": math.sqrt(stats[selfplay.SQUARED] / n),
+            "no_winner_rate": stats[selfplay.NO_WINNER] / games,
+            **_win_rates(stats, self.config.rules.sides),
             "decisions_per_game": decisions / games,
             "endings_per_game": n / games,
-            "endings_judged_per_game": endings / games,
-            "nodes_per_game": nodes / games,
-            "cut_games": cut,
+            "endings_judged_per_game": stats[selfplay.ENDINGS] / games,
+            "nodes_per_game": stats[selfplay.NODES] / games,
+            "cut_games": stats[selfplay.CUT],
             "games_per_s": games / seconds,
             "decisions_per_s": decisions / seconds,
             "play_share": (played - start) / seconds,
@@ -255,6 +328,7 @@ class Learner:
             "optimiser": self.optimiser.state_dict(),
             "iteration": self.iteration,
             "totals": dict(self.totals),
+            "past": [_tensors(network) for network in self.player.past],
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -269,9 +343,36 @@ class Learner:
             self.optimiser.load_state_dict(state["optimiser"])
             self.iteration = int(state["iteration"])
             self.totals = dict(state["totals"])
+            past = state.get("past", [])  # older runs have none
+            self.player.past = [
+                Network(*(net[name].numpy() for name in Network._fields)) for net in past
+            ]
         except (KeyError, RuntimeError, ValueError) as error:
             text = " ".join(str(error).split())[:80]
             raise CheckpointError(f"does not fit these settings ({text})") from None
+
+
+def _tensors(network: Network) -> dict[str, torch.Tensor]:
+    """A compiled network as a checkpoint keeps it."""
+    return {name: torch.from_numpy(array) for name, array in network._asdict().items()}
+
+
+def _win_rates(stats: NDArray[np.float64], sides: int) -> dict[str, float]:
+    """Shares of games that each side won where all seats learn, and that the learner won against
+    rivals, in all and by its side.
+    """
+    with_rival = stats[selfplay.WITH_RIVAL]
+    alone = stats[selfplay.GAMES] - with_rival
+    rates = {}
+    for side in range(sides):
+        if alone:
+            rates[f"seat{side}_rate"] = stats[selfplay.WON + side] / alone
+        if learned := stats[selfplay.LEARNED + side]:
+            rates[f"rival_seat{side}_rate"] = stats[selfplay.LEARNED_WON + side] / learned
+    if with_rival:
+        won = stats[selfplay.LEARNED_WON : selfplay.LEARNED_WON + sides].sum()
+        rates["rival_rate"] = won / with_rival
+    return rates
 
 
 def calibration(batch: Batch, bins: int = 10) -> dict[str, float]:

@@ -61,13 +61,13 @@ def test_targets_are_lambda_returns_of_the_same_seat() -> None:
     seats = np.array([0, 0, 1, 0], np.int8)
     values = np.array([0.5, 0.6, 0.3, 0.8], np.float32)
     targets = np.zeros(4, np.float32)
-    _targets(state, 0, 4, 0.5, seats, values, values, targets)
+    _targets(state, 0, 4, 0.5, 0.5, seats, values, values, targets)
     # Seat 0 from the end: 1; then 0.5 * 0.8 + 0.5 * 1 = 0.9; then 0.5 * 0.6 + 0.5 * 0.9 = 0.75.
     # Seat 1 lost: 0.
     assert targets.tolist() == pytest.approx([0.75, 0.9, 0.0, 1.0])
     state[layout.WINNER] = -1
-    _targets(state, 0, 4, 1.0, seats, values, values, targets)
-    assert targets.tolist() == [0.5] * 4
+    _targets(state, 0, 4, 1.0, 0.25, seats, values, values, targets)
+    assert targets.tolist() == [0.25] * 4
 
 
 def test_targets_put_back_what_exploration_gave_away() -> None:
@@ -78,13 +78,13 @@ def test_targets_put_back_what_exploration_gave_away() -> None:
     values = np.array([0.5, 0.6, 0.3, 0.8], np.float32)
     tops = np.array([0.5, 0.8, 0.4, 0.8], np.float32)
     targets = np.zeros(4, np.float32)
-    _targets(state, 0, 4, 0.5, seats, values, tops, targets)
+    _targets(state, 0, 4, 0.5, 0.5, seats, values, tops, targets)
     # Seat 0: 1; then 0.8 + 0.5 * (1 - 0.8) - 0.1 = 0.8; then 0.8 + 0.5 * (0.8 - 0.6) = 0.9.
     # Seat 1: a loss, and 0 is the least a target can be.
     assert targets.tolist() == pytest.approx([0.9, 0.8, 0.0, 1.0])
     three = layout.new_state(Rules(players=3))
     three[layout.WINNER] = 0
-    _targets(three, 0, 4, 0.5, seats, values, tops, targets)
+    _targets(three, 0, 4, 0.5, 0.0, seats, values, tops, targets)
     # Who gained by another's gift is not known at a table of three.
     assert targets.tolist() == pytest.approx([0.95, 0.9, 0.0, 1.0])
 
