@@ -28,11 +28,11 @@ from skipbo_env.agents.agent import (
     TurnAgent,
     make_agent,
 )
+from skipbo_env.agents.flips import Flips, new_flips, search_flips
 from skipbo_env.agents.heuristics import choose_now
 from skipbo_env.agents.models import empty_network
 from skipbo_env.agents.network import Network
 from skipbo_env.agents.play import NETWORK, add_luck, new_tally, play_games, start_luck
-from skipbo_env.agents.turn import MAX_NODES, Work, new_work, search
 from skipbo_env.engine import layout
 from skipbo_env.engine.deal import deal
 from skipbo_env.engine.rng import mix64
@@ -131,7 +131,7 @@ class Table:
         self.names = [a if isinstance(a, str) else a.name for a in agents]
         self.agents = [self._agent(agent) for agent in agents]
         self._free_agents: list[list[Any]] = []
-        self._free_works: dict[int, list[Work]] = {}
+        self._free_works: dict[int, list[Flips]] = {}
 
     def _agent(self, given: str | Agent) -> Any:
         agent: Any = make_agent(given, seed=self.seed) if isinstance(given, str) else given
@@ -185,11 +185,11 @@ class Table:
         network: Network = self.agents[agent].network(self.rules)
         return network
 
-    def _take_work(self, agent: int, net: Network) -> Work:
+    def _take_work(self, agent: int, net: Network) -> Flips:
         try:
             return self._free_works.setdefault(agent, []).pop()
         except IndexError:  # a thread's first chunk
-            return new_work(self._new_state(), net, MAX_NODES)
+            return new_flips(self._new_state(), net)
 
     def _new_state(self) -> layout.State:
         return layout.new_state(self.rules, two_ended=self.two_ended)
@@ -209,6 +209,7 @@ class Table:
         nets = [self._network(a) for a in slots]
         works = [self._take_work(a, net) for a, net in zip(slots, nets, strict=True)]
         nodes = [self.agents[a].max_nodes if a >= 0 else 1 for a in slots]
+        look = [self.agents[a].flips if a >= 0 else False for a in slots]
         noise = [self.agents[a].noise if a >= 0 else 0.0 for a in slots]
         seats = codes[games.seats][:, np.arange(rules.players) % rules.sides]
         first = layout.first_player_code(rules)
@@ -222,6 +223,7 @@ class Table:
             nets[1],
             works[1],
             np.array(nodes),
+            np.array(look),
             np.array(noise),
             np.zeros(1, np.uint64),
             new_tally(),
@@ -254,7 +256,7 @@ class Table:
         guesses = np.random.default_rng(seed)
         tally, luck = new_tally(), np.zeros((self.rules.sides, 2))
         start_luck(game.state, tally, luck)
-        works: dict[int, Work] = {}
+        works: dict[int, Flips] = {}
         for a in dict.fromkeys(seats.tolist()):
             if hasattr(agents[a], "new_game"):
                 agents[a].new_game(int(guesses.integers(1 << 63)))
@@ -268,8 +270,10 @@ class Table:
                 if a not in works:
                     works[a] = self._take_work(a, net)
                 work = works[a]
-                _, length = search(game.state, net, work, agent.max_nodes, streams, 0, agent.noise)
-                plan = work.path[:length].tolist()
+                _, length = search_flips(
+                    game.state, net, work, agent.max_nodes, agent.flips, streams, 0, agent.noise
+                )
+                plan = work.outer.path[:length].tolist()
             else:  # it gets a game that its seat could be in, not this one
                 guess = game.determinize(game.player, int(guesses.integers(1 << 63)))
                 plan = agent.plan(guess) if hasattr(agent, "plan") else [int(agent.act(guess))]

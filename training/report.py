@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from skipbo_env.agents import TurnAgent, load_model, make_agent
-from skipbo_env.agents.turn import MAX_NODES, new_work, search
+from skipbo_env.agents.flips import new_flips, search_flips
+from skipbo_env.agents.turn import MAX_NODES
 from skipbo_env.engine import layout
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
@@ -57,12 +58,12 @@ def think_times(agent: TurnAgent, rules: Rules, games: int = 60) -> dict[str, fl
     streams = np.zeros(1, np.uint64)
     for seed in range(games):
         game = Game(rules, seed=seed)
-        work = new_work(game.state, net)
+        work = new_flips(game.state, net)
         while not game.over:
             start = time.thread_time_ns()
-            _, length = search(game.state, net, work, MAX_NODES, streams, 0, 0.0)
+            _, length = search_flips(game.state, net, work, MAX_NODES, True, streams, 0, 0.0)
             times.append((time.thread_time_ns() - start) / 1e6)
-            for action in work.path[:length].tolist():
+            for action in work.outer.path[:length].tolist():
                 game.apply(action)
     return {
         "searches": len(times),
@@ -92,13 +93,13 @@ def calibration(agent: TurnAgent, rules: Rules, games: int) -> dict[str, Any]:
     results = np.zeros((games, rules.sides))
     streams = np.zeros(1, np.uint64)
     net = agent.network(rules)
-    work = new_work(layout.new_state(rules), net)
+    work = new_flips(layout.new_state(rules), net)
     for g, seed in enumerate(unit_seeds(CALIBRATION_SEED, range(games)).tolist()):
         game = Game(rules, seed=seed)
         while not game.over:
-            value, length = search(game.state, net, work, MAX_NODES, streams, 0, 0.0)
+            value, length = search_flips(game.state, net, work, MAX_NODES, True, streams, 0, 0.0)
             mover = rules.side_of(game.player)
-            for action in work.path[:length].tolist():
+            for action in work.outer.path[:length].tolist():
                 game.apply(action)
             if game.state[layout.REASON] != layout.STOCK_EMPTY:  # a win is no estimate
                 values.append(float(value))
@@ -143,7 +144,7 @@ def measure(
     games: int,
     workers: int,
     *,
-    previous: Path | None = None,
+    previous: str | None = None,
     kept: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """All lines of the table, calibration, and how long the agent thinks.
@@ -152,7 +153,8 @@ def measure(
         folder: the model's.
         games: of the longest line.
         workers: threads.
-        previous: the folder of the release before, for a match against it.
+        previous: the release before, for a match against it in half as many games: its folder, or
+            an agent where only the way of playing has changed.
         kept: an earlier measurement: its lines stand where weights, seed and games are the same.
     """
     model = load_model(folder)
@@ -187,8 +189,11 @@ def measure(
     ]
     match = None
     if previous is not None:
-        before = load_model(previous)
-        match = line(str(previous), f"{before.name} {before.sha256[:8]}", rules, games)
+        name = previous
+        if Path(previous).is_dir():
+            before = load_model(previous)
+            name = f"{before.name} {before.sha256[:8]}"
+        match = line(previous, name, rules, games // 2)
     agent = make_agent(str(folder))
     return {
         "model": folder.name,
@@ -256,7 +261,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="the model's folder")
     parser.add_argument("--games", type=int, default=20_000, help="games of the longest line")
     parser.add_argument("--workers", type=int, default=2, help="threads")
-    parser.add_argument("--previous", type=Path, help="folder of the release before, for a match")
+    parser.add_argument("--previous", help="the release before: its folder, or an agent")
     parser.add_argument(
         "--keep", action="store_true", help="keep lines of results.json measured on these weights"
     )

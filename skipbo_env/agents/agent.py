@@ -9,7 +9,8 @@
     best                                    the shipped model made for the game's rules, else greedy
     py:module:factory                       factory() gives an object with act(game_or_position)
 
-Options follow a question mark: `turn:two-player?max_nodes=256`, `search:two-player?budget_ms=200`.
+Options follow a question mark: `turn:two-player?max_nodes=256`, `turn:two-player?flips=0` (do not
+look behind flips), `search:two-player?budget_ms=200`.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ import numpy as np
 
 from skipbo_env.actions import MOVES
 from skipbo_env.agents import heuristics
+from skipbo_env.agents.flips import Flips, new_flips, search_flips
 from skipbo_env.agents.levels import LEVELS
 from skipbo_env.agents.models import Model, ModelError, find_model, list_models, load_model
 from skipbo_env.agents.network import (
     FLIP,
     FLIP_REFILL,
     REFILL,
+    S_END,
     TURN_OVER,
     Network,
     evaluate_slots,
@@ -49,7 +52,7 @@ from skipbo_env.agents.search import (
     TurnEnder,
     Workers,
 )
-from skipbo_env.agents.turn import MAX_NODES, Work, fill_ending, new_work, search
+from skipbo_env.agents.turn import MAX_NODES, best_endings, fill_ending, search
 from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine import layout, moves
 from skipbo_env.game import Game
@@ -132,6 +135,8 @@ class TurnAgent:
         model: the model; None for the planner's evaluation, which plays everything.
         name: how it is shown.
         max_nodes: positions within a turn that a search looks at, at most.
+        flips: whether it looks behind flips (see `skipbo_env.agents.flips`); a model does so unless
+            told otherwise, the planner and noisy play never do.
         noise: what is added to each ending's logit is triangular, of this half-width; below 0 any
             ending is as good as another.
         seed: where the noise comes from.
@@ -143,6 +148,7 @@ class TurnAgent:
         *,
         name: str | None = None,
         max_nodes: int = MAX_NODES,
+        flips: bool = True,
         noise: float = 0.0,
         seed: int = 0,
     ) -> None:
@@ -150,8 +156,9 @@ class TurnAgent:
         self.method = "turn" if model else "planner"
         self.name = name or (model.name if model else "planner")
         self.max_nodes = max_nodes
+        self.flips = flips and model is not None and noise == 0.0
         self.noise = noise
-        self._works: dict[tuple[int, int, int], Work] = {}
+        self._works: dict[tuple[int, int, int], Flips] = {}
         self._streams = np.random.SeedSequence(seed).generate_state(1, np.uint64)
 
     def plays(self, rules: Rules) -> bool:
@@ -164,47 +171,70 @@ class TurnAgent:
             return planner_network(rules.players, rules.teams)
         return self.model.value
 
-    def _prepare(self, game: Game) -> Work:
+    def _prepare(self, game: Game) -> Flips:
         check_plays(self, game.rules)
         key = (game.rules.players, game.rules.teams, len(game.state))
         if key not in self._works:
-            self._works = {key: new_work(game.state, self.network(game.rules), self.max_nodes)}
+            self._works = {key: new_flips(game.state, self.network(game.rules), self.max_nodes)}
         return self._works[key]
 
     def plan(self, game_or_position: Game | Mapping[str, Any]) -> list[int]:
         """The actions up to the next hidden card or the turn's end."""
         game = _game(game_or_position)
         work = self._prepare(game)
-        _, length = search(
+        _, length = search_flips(
             game.state,
             self.network(game.rules),
             work,
             self.max_nodes,
+            self.flips,
             self._streams,
             0,
             self.noise,
         )
-        return [int(action) for action in work.path[:length]]
+        return [int(action) for action in work.outer.path[:length]]
 
     def act(self, game_or_position: Game | Mapping[str, Any]) -> int:
         """The id of the first action of the best plan for the rest of the turn."""
         return self.plan(game_or_position)[0]
 
-    def _judge(self, game: Game, work: Work, action: int) -> tuple[float, list[int], str | None]:
-        """The win probability of an action with the best that can follow, the line, its end."""
+    def _judge(
+        self, game: Game, work: Flips, action: int, behind: dict[bytes, float]
+    ) -> tuple[float, list[int], str | None]:
+        """The win probability of an action with the best that can follow, the line, its end.
+
+        Args:
+            game: the game.
+            work: scratch space.
+            action: a legal action.
+            behind: the slots of endings whose value is known better than by the network.
+        """
         net = self.network(game.rules)
-        kind = int(fill_ending(game.state, action, work))
+        outer = work.outer
+        kind = int(fill_ending(game.state, action, outer))
         if kind >= 0:
             move = MOVES[action]
             if move.source == "stock" and self._wins(game):
                 return 1.0, [action], "win"
-            value = float(evaluate_slots(net, work.ending, work.acc, work.hidden))
+            value = behind.get(outer.ending.tobytes())
+            if value is None:
+                value = float(evaluate_slots(net, outer.ending, outer.acc, outer.hidden))
             return value, [action], _line_ends([action], kind, wins=False)
         after = game.state.copy()
         moves.apply(after, action)
-        value, length = search(after, net, work, self.max_nodes, self._streams, 0, 0.0)
-        line = [action, *(int(a) for a in work.path[:length])]
-        return float(value), line, _line_ends(line, int(work.info[2]), wins=value == 1.0)
+        value, length = search(after, net, outer, self.max_nodes, self._streams, 0, 0.0)
+        rest, kind = outer.path[:length], int(outer.info[2])
+        if behind and value < 1.0:
+            found = best_endings(
+                after, outer, work.after, work.values, work.plans, work.lengths, work.slots
+            )
+            known = [behind.get(work.slots[k].tobytes(), work.values[k]) for k in range(found)]
+            if known:  # else the search was cut off before the first ending
+                best = int(np.argmax(known))
+                value, kind = known[best], int(work.slots[best, S_END])
+                rest = work.plans[best, : work.lengths[best]]
+        line = [action, *(int(a) for a in rest)]
+        return float(value), line, _line_ends(line, kind, wins=value == 1.0)
 
     @staticmethod
     def _wins(game: Game) -> bool:
@@ -240,13 +270,16 @@ class TurnAgent:
         work = self._prepare(game)
         chosen = _chosen(game, allow, avoid)
         twins = _twins(game, chosen)
+        net, nodes = self.network(game.rules), self.max_nodes
+        search_flips(game.state, net, work, nodes, self.flips, self._streams, 0, 0.0)
+        behind = {work.slots[k].tobytes(): float(work.values[k]) for k in range(work.found[0])}
         judged: dict[int, tuple[float, list[int], str | None]] = {}
         for action in chosen:  # ascending, so that a twin comes after its original
             if action in twins:
                 value, line, ends = judged[twins[action]]
                 judged[action] = (value, _mirrored(line, action), ends)
             else:
-                judged[action] = self._judge(game, work, action)
+                judged[action] = self._judge(game, work, action, behind)
         ranked = sorted(judged, key=lambda a: (-judged[a][0], a))
         best = judged[ranked[0]][0]
         model = self.model
@@ -586,7 +619,9 @@ class LevelAgent:
                 settings = Settings(samples=level.samples)
                 agent = SearchAgent(model, name=self.name, settings=settings, seed=self._seed)
             else:
-                agent = TurnAgent(model, name=self.name, noise=level.noise, seed=self._seed)
+                agent = TurnAgent(
+                    model, name=self.name, flips=False, noise=level.noise, seed=self._seed
+                )
             self._agents[key] = agent
         return self._agents[key]
 
@@ -697,10 +732,11 @@ def make_agent(
     if method == "turn":
         level = None if model is None else _option(text, options, "level", len(LEVELS))
         max_nodes = _option(text, options, "max_nodes", MAX_NODES)
+        flips = None if model is None else _option(text, options, "flips", 1, 0)
         _no_options(text, options)
         if level is not None:
             return LevelAgent(level, seed=seed, model=model)
-        return TurnAgent(model, name=text, max_nodes=max_nodes or MAX_NODES)
+        return TurnAgent(model, name=text, max_nodes=max_nodes or MAX_NODES, flips=flips != 0)
     given = {
         option: _option(text, options, option, most, least)
         for option, (least, most) in SEARCH_OPTIONS.items()

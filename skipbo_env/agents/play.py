@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from skipbo_env.agents.flips import search_flips
 from skipbo_env.agents.heuristics import choose
-from skipbo_env.agents.turn import search
 from skipbo_env.engine.deal import deal
 from skipbo_env.engine.jit import kernel
 from skipbo_env.engine.layout import (
@@ -167,7 +167,9 @@ def add_luck(state, tally, luck):
 
 
 @kernel
-def play_part(state, agent, net, work, other_net, other_work, max_nodes, noise, streams, stream):
+def play_part(
+    state, agent, net, flips, other_net, other_flips, max_nodes, look, noise, streams, stream
+):
     """Let the seat to move play up to the next hidden card at most: one action of a rule-based
     agent, or a network's plan.
 
@@ -178,13 +180,15 @@ def play_part(state, agent, net, work, other_net, other_work, max_nodes, noise, 
         apply(state, choose(agent, state, legal_words(state), streams, stream))
         return 1
     if agent == NETWORK:
-        _, n = search(state, net, work, max_nodes[0], streams, stream, noise[0])
+        _, n = search_flips(state, net, flips, max_nodes[0], look[0], streams, stream, noise[0])
         for i in range(n):
-            apply(state, work.path[i])
+            apply(state, flips.outer.path[i])
         return n
-    _, n = search(state, other_net, other_work, max_nodes[1], streams, stream, noise[1])
+    _, n = search_flips(
+        state, other_net, other_flips, max_nodes[1], look[1], streams, stream, noise[1]
+    )
     for i in range(n):
-        apply(state, other_work.path[i])
+        apply(state, other_flips.outer.path[i])
     return n
 
 
@@ -195,10 +199,11 @@ def play_games(
     seeds,
     firsts,
     net,
-    work,
+    flips,
     other_net,
-    other_work,
+    other_flips,
     max_nodes,
+    look,
     noise,
     streams,
     tally,
@@ -215,10 +220,11 @@ def play_games(
         seeds: uint64 (games,): each deal's seed; the agents' randomness comes from it too.
         firsts: int64 (games,): the first player, or -1 for the deal's own.
         net: the first network.
-        work: its scratch space.
+        flips: its scratch space.
         other_net: the second network.
-        other_work: its scratch space.
+        other_flips: its scratch space.
         max_nodes: int64 (2,): for the turn search of each network.
+        look: bool (2,): whether each network's search looks behind flips.
         noise: float64 (2,): each network's `explore` (see `turn.search`).
         streams: uint64 (1,), scratch.
         tally: scratch, from `new_tally`.
@@ -237,10 +243,11 @@ def play_games(
                 state,
                 seats[g, state[PLAYER]],
                 net,
-                work,
+                flips,
                 other_net,
-                other_work,
+                other_flips,
                 max_nodes,
+                look,
                 noise,
                 streams,
                 0,

@@ -1,0 +1,216 @@
+"""Turn search that looks behind a flip: an ending by which a stock card flips is judged by what the
+turn search makes of every card that it may show, weighted by how likely each is.
+
+The network judges such an ending without knowing the card, and is off by several times as much as
+where the turn is over. How likely a card is follows from what is public and the own hand: before
+the first reshuffle any unseen card may lie in a stock; after it the reshuffled cards lie in the
+draw pile and in hands, and the stocks hold the others.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skipbo_env.agents.network import FLIP, S_END, Network
+from skipbo_env.agents.turn import MAX_NODES, Work, best_endings, new_work, search
+from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.layout import (
+    AT_SEEN,
+    AT_STOCKS,
+    BOARD,
+    BOARD_CELLS,
+    BOARDS,
+    HAND_CELLS,
+    PLAYER,
+    RESHUFFLED,
+    RESHUFFLES,
+    STOCK_N,
+    STOCK_SIZE,
+    WILD,
+    State,
+)
+from skipbo_env.engine.moves import A_HAND, apply, other_board, own_board
+from skipbo_env.engine.observe import unseen_counts
+
+# What `docs/agents.md` has figures of: how far behind the best an ending may be to be compared with
+# it, in win probability; how many are compared at most; and positions of a search behind a flip.
+MARGIN = 0.03
+COMPARED = 4
+BEHIND_NODES = 32
+NOTED = 12  # endings that the search of the turn notes; some are one reached in two orders
+
+
+class Flips(NamedTuple):
+    """Scratch space of a search that looks behind flips; one a thread.
+
+    Attributes:
+        outer: of the search of the turn.
+        inner: of the searches behind a flip.
+        after: a whole game, behind a flip.
+        weights: how likely each kind is to lie below a stock's top, float64 of shape (14,).
+        counts: int32 of shape (14,).
+        values: the best endings' win probabilities, float64 of shape (n,).
+        plans: what leads to them, int64 of shape (n, actions).
+        lengths: how many actions those are, int64 of shape (n,).
+        slots: the endings, int32 of shape (n, slots).
+        found: how many of them the last search compared, int64 of shape (1,); 0 where it had
+            nothing to compare.
+    """
+
+    outer: Work
+    inner: Work
+    after: State
+    weights: NDArray[np.float64]
+    counts: NDArray[np.int32]
+    values: NDArray[np.float64]
+    plans: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    slots: NDArray[np.int32]
+    found: NDArray[np.int64]
+
+
+def new_flips(state: State, net: Network, max_nodes: int = MAX_NODES) -> Flips:
+    """Scratch space for games like this one with networks like this one.
+
+    Args:
+        state: a game.
+        net: a network.
+        max_nodes: positions of the search of the turn, at most.
+    """
+    outer = new_work(state, net, max_nodes, NOTED)
+    return Flips(
+        outer=outer,
+        inner=new_work(state, net, BEHIND_NODES),
+        after=np.zeros_like(state),
+        weights=np.zeros(WILD + 1),
+        counts=np.zeros(WILD + 1, np.int32),
+        values=np.zeros(COMPARED),
+        plans=np.zeros((COMPARED, len(outer.path)), np.int64),
+        lengths=np.zeros(COMPARED, np.int64),
+        slots=np.zeros((COMPARED, len(outer.ending)), np.int32),
+        found=np.zeros(1, np.int64),
+    )
+
+
+@kernel
+def below_stocks(state, player, counts, weights):
+    """How likely each kind is to lie under a stock's top, for what a seat has seen.
+
+    As `engine.hidden.deal_hidden` deals: the stocks hold unseen cards that are not among the
+    reshuffled ones; where those are too few, reshuffled ones fill the gap.
+
+    Args:
+        state: the game; some stock has a card under its top.
+        player: the seat.
+        counts: int32 scratch space of shape (14,).
+        weights: float64 of shape (14,), filled; they add up to 1.
+    """
+    unseen_counts(state, player, counts)
+    seen = state[AT_SEEN] + HAND_CELLS * player
+    drawable = 0  # unseen cards that may lie in the draw pile
+    others = 0
+    for card in range(1, WILD + 1):
+        weights[card] = max(0, counts[card])
+        if state[RESHUFFLES]:
+            weights[card] = min(
+                weights[card], max(0, state[RESHUFFLED + card] - state[seen + card])
+            )
+        drawable += np.int64(weights[card])
+        others += max(0, counts[card]) - np.int64(weights[card])
+    below = 0
+    for b in range(state[BOARDS]):
+        below += max(0, state[BOARD + BOARD_CELLS * b + STOCK_N] - 1)
+    from_drawable = max(0, below - others) / max(1, drawable)
+    from_others = min(below, others) / max(1, others)
+    for card in range(1, WILD + 1):
+        other = max(0, counts[card]) - weights[card]
+        weights[card] = (from_others * other + from_drawable * weights[card]) / below
+
+
+@kernel
+def _behind(state, net, flips, board, plan, length, streams, stream):
+    """The value of an ending by a flip on a board."""
+    place = state[AT_STOCKS] + ((board - BOARD) // BOARD_CELLS) * state[STOCK_SIZE]
+    place += state[board + STOCK_N] - 2
+    after = flips.after
+    inner = flips.inner
+    value = 0.0
+    for card in range(1, WILD + 1):
+        if flips.weights[card] == 0.0:
+            continue
+        for i in range(len(state)):
+            after[i] = state[i]
+        after[place] = card
+        for i in range(length):
+            apply(after, plan[i])
+        found, _ = search(after, net, inner, BEHIND_NODES, streams, stream, 0.0)
+        value += flips.weights[card] * found
+    return value
+
+
+@kernel
+def search_flips(state, net, flips, max_nodes, look, streams, stream, explore):
+    """Find the best way to end the turn, flips looked behind.
+
+    Endings whose value is within a margin of the best one's are compared: those by a flip by what
+    lies behind, the others by their value. Where there is one such ending, or no flip among them,
+    this is `turn.search`.
+
+    Args:
+        state: the game, not over; it is not changed.
+        net: the network.
+        flips: scratch space; afterwards flips.outer.path holds the actions of the chosen ending,
+            flips.outer.info its numbers as after `turn.search`, and the first flips.found[0]
+            entries of flips.values and flips.slots the endings that were compared.
+        max_nodes: positions of the search of the turn, at most.
+        look: whether to look behind flips; where not, this is `turn.search`.
+        streams: uint64 states of random generators (for `explore`).
+        stream: which of them to use.
+        explore: as for `turn.search`; flips are looked behind at 0.0 only.
+
+    Returns:
+        (value, actions): as `turn.search`.
+    """
+    work = flips.outer
+    flips.found[0] = 0
+    value, length = search(state, net, work, max_nodes, streams, stream, explore)
+    if not look or explore != 0.0 or work.info[1] < 2 or value == 1.0:
+        return value, length
+    found = best_endings(
+        state, work, flips.after, flips.values, flips.plans, flips.lengths, flips.slots
+    )
+    near = 0
+    flip = False
+    for k in range(found):
+        if flips.values[k] < value - MARGIN:
+            break
+        near += 1
+        flip = flip or flips.slots[k, S_END] == FLIP
+    if near < 2 or not flip:
+        return value, length
+    player = state[PLAYER]
+    below_stocks(state, player, flips.counts, flips.weights)
+    best = 0
+    for k in range(near):
+        length = flips.lengths[k]
+        if flips.slots[k, S_END] == FLIP:
+            own = flips.plans[k, length - 1] < A_HAND
+            board = own_board(state, player) if own else other_board(state, player)
+            if state[board + STOCK_N] > 1:
+                flips.values[k] = _behind(
+                    state, net, flips, board, flips.plans[k], length, streams, stream
+                )
+        if flips.values[k] > flips.values[best]:
+            best = k
+    flips.found[0] = near
+    length = flips.lengths[best]
+    for i in range(length):
+        work.path[i] = flips.plans[best, i]
+    for i in range(len(work.best)):
+        work.best[i] = flips.slots[best, i]
+    work.info[2] = flips.slots[best, S_END]
+    work.peak[0] = flips.values[best]
+    return flips.values[best], length

@@ -1,0 +1,173 @@
+"""Looking behind flips: what an ending by a flip is worth, how likely each card is, what is
+compared and chosen; nothing hidden is read, and suggestions say what is played.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skipbo_env.agents import TurnAgent, make_agent
+from skipbo_env.agents.flips import BEHIND_NODES, MARGIN, below_stocks, new_flips, search_flips
+from skipbo_env.agents.network import FLIP, Network
+from skipbo_env.agents.search import TurnEnder
+from skipbo_env.agents.turn import MAX_NODES, new_work, search
+from skipbo_env.engine import layout, moves
+from skipbo_env.game import Game
+from skipbo_env.rules import Rules
+from tests.skipbo_env.test_agents import model_of, random_network, states, swap_hidden
+
+TABLES = [Rules(), Rules(players=3), Rules(players=4, teams=2), Rules(players=6, teams=3)]
+IDS = ["two", "three", "pairs", "three pairs"]
+STREAM = np.zeros(1, np.uint64)
+
+
+def close_network(rules: Rules) -> Network:
+    """A network whose values lie close together, so that there is much to compare."""
+    network = random_network(rules, 3)
+    return network._replace(w3=network.w3 * np.float32(0.1))
+
+
+def next_card(game: Game, board: int) -> int:
+    """Where the card below a board's stock top lies in the array; -1 where there is none."""
+    left = int(game.state[layout.board_at(board) + layout.STOCK_N])
+    stock = int(game.state[layout.AT_STOCKS]) + board * int(game.state[layout.STOCK_SIZE])
+    return stock + left - 2 if left > 1 else -1
+
+
+def weights_of(game: Game) -> np.ndarray:
+    weights = np.zeros(14)
+    below_stocks(game.state, game.player, np.zeros(14, np.int32), weights)
+    return weights
+
+
+def played(rules: Rules) -> list[Game]:
+    """Positions before and after reshuffles."""
+    games = states(rules, 12, 5)
+    late = [game for game in games if game.state[layout.RESHUFFLES]]
+    assert late
+    return games[::9] + late[::9]
+
+
+@pytest.mark.parametrize("rules", TABLES, ids=IDS)
+def test_weights_are_those_of_determinised_games(rules: Rules) -> None:
+    draws = 400
+    for game in played(rules)[:12]:
+        board = max(range(rules.boards), key=lambda b: next_card(game, b) >= 0)
+        weights = weights_of(game)
+        assert weights.sum() == pytest.approx(1.0)
+        seen: Counter[int] = Counter()
+        for seed in range(draws):
+            guess = game.determinize(game.player, seed)
+            seen[int(guess.state[next_card(guess, board)])] += 1
+        for card in range(1, 14):
+            error = np.sqrt(weights[card] * (1 - weights[card]) / draws)
+            assert abs(seen[card] / draws - weights[card]) <= 5 * error + 1e-9, (card, weights)
+
+
+def by_hand(game: Game, network: Any, nodes: int = MAX_NODES) -> list[tuple[float, bytes]]:
+    """The value and the slots of each ending that is near the best, found on whole games."""
+    work = new_work(game.state, network, BEHIND_NODES)
+    ender = TurnEnder(game.state, network, 4)
+    endings, _ = ender.endings(game.state)
+    near = [ending for ending in endings if ending.value >= endings[0].value - MARGIN]
+    told = []
+    for ending in near:
+        value = ending.value
+        if ending.kind == FLIP:
+            own = ending.plan[-1] < moves.A_HAND
+            board = (moves.own_board if own else moves.other_board)(game.state, game.player)
+            board = (int(board) - layout.BOARD) // layout.BOARD_CELLS
+            place = next_card(game, board)
+            if place >= 0:
+                value = 0.0
+                for card, weight in enumerate(weights_of(game)):
+                    if weight:
+                        trial = game.clone()
+                        trial.state[place] = card
+                        for action in ending.plan:
+                            trial.apply(action)
+                        top = layout.board_at(board) + layout.STOCK_TOP
+                        assert trial.state[top] == card
+                        value += (
+                            weight
+                            * search(trial.state, network, work, BEHIND_NODES, STREAM, 0, 0.0)[0]
+                        )
+        told.append((value, ending.slots))
+    return told
+
+
+@pytest.mark.parametrize("rules", TABLES, ids=IDS)
+def test_the_best_of_what_lies_behind_is_chosen(rules: Rules) -> None:
+    network = close_network(rules)
+    flips = new_flips(layout.new_state(rules), network)
+    compared = changed = 0
+    for game in played(rules)[:40]:
+        before = game.state.copy()
+        plain = new_work(game.state, network)
+        told, length = search(game.state, network, plain, MAX_NODES, STREAM, 0, 0.0)
+        value, n = search_flips(game.state, network, flips, MAX_NODES, True, STREAM, 0, 0.0)
+        assert np.array_equal(game.state, before)
+        expected = by_hand(game, network)
+        found = int(flips.found[0])
+        if found:
+            compared += 1
+            for k, (worth, slots) in enumerate(expected):
+                assert flips.values[k] == pytest.approx(worth, abs=1e-9)
+                assert flips.slots[k].tobytes() == slots
+            best = max(range(found), key=lambda k: expected[k][0])
+            assert value == pytest.approx(expected[best][0])
+            assert flips.outer.best.tobytes() == expected[best][1]
+            changed += best > 0
+            trial = game.clone()
+            for action in flips.outer.path[:n].tolist():
+                trial.apply(action)
+        else:  # nothing to compare: the turn search's own answer
+            assert (value, n) == (told, length)
+            assert flips.outer.path[:n].tolist() == plain.path[:length].tolist()
+        value, n = search_flips(game.state, network, flips, MAX_NODES, False, STREAM, 0, 0.0)
+        assert (value, n, flips.found[0]) == (told, length, 0)
+    assert compared > 3
+    assert changed
+
+
+@pytest.mark.parametrize("rules", TABLES, ids=IDS)
+def test_nothing_hidden_is_read(rules: Rules) -> None:
+    agent = TurnAgent(model_of(rules, close_network(rules)))
+    for game in played(rules)[:20]:
+        for seed in range(2):
+            other = swap_hidden(game, seed)
+            assert agent.plan(other) == agent.plan(game)
+            assert agent.suggest(other) == agent.suggest(game)
+
+
+@pytest.mark.parametrize("rules", TABLES, ids=IDS)
+def test_what_is_suggested_is_what_is_played(rules: Rules) -> None:
+    """The best move has the value of the search, and the search's line or one worth as much."""
+    network = close_network(rules)
+    agent = TurnAgent(model_of(rules, network))
+    flips = new_flips(layout.new_state(rules), network)
+    looked = 0
+    for game in played(rules)[:60]:
+        value, _ = search_flips(game.state, network, flips, MAX_NODES, True, STREAM, 0, 0.0)
+        looked += int(flips.found[0]) > 0
+        best = agent.suggest(game)["moves"][0]
+        assert best["win"] == pytest.approx(value, abs=1e-6)
+        chosen = agent.plan(game)
+        of_chosen = agent.suggest(game, allow=[chosen[0]])["moves"][0]
+        assert of_chosen["win"] == pytest.approx(value, abs=1e-6)
+    assert looked > 2
+
+
+def test_who_looks() -> None:
+    assert make_agent("two-player").flips
+    assert make_agent("turn:two-player?flips=1").flips
+    assert not make_agent("turn:two-player?flips=0").flips
+    assert not make_agent("planner").flips
+    assert not TurnAgent(make_agent("two-player").model, noise=0.1).flips
+    level = make_agent("level:9").player(Rules())
+    assert isinstance(level, TurnAgent)
+    assert not level.flips
