@@ -458,6 +458,8 @@ class SearchAgent:
         endings, _ = ender.endings(game.state)
         if endings[0].value == 1.0:  # it wins
             return endings[0].plan
+        if self.model:
+            endings = ender.look_behind(game.state, endings)
         endings = [e for e in endings if endings[0].value - e.value <= CLEAR]
         if len(endings) == 1:
             return endings[0].plan
@@ -508,6 +510,8 @@ class SearchAgent:
                 distinct.setdefault(ending.slots, ending)
         endings = sorted(distinct.values(), key=lambda ending: -ending.value)
         endings = endings[: self.settings.candidates]
+        if self.model:
+            endings = ender.look_behind(game.state, endings)
         _, raw = ender.endings(game.state)
         estimates, done = self._estimate(game, endings, workers, ender.public_key(), deadline)
         known = dict(zip((ending.slots for ending in endings), estimates, strict=True))

@@ -131,23 +131,40 @@ def below_stocks(state, player, counts, weights):
 
 
 @kernel
-def _behind(state, net, flips, board, plan, length, streams, stream):
-    """The value of an ending by a flip on a board."""
+def behind(state, net, inner, after, weights, plan, length):
+    """What an ending by a flip is worth: the turn search's values over the cards that may show.
+
+    Args:
+        state: the game; it is not changed.
+        net: the network.
+        inner: scratch space of the searches behind the flip, which look at as many positions.
+        after: another game's array, used up.
+        weights: how likely each kind is, from `below_stocks`.
+        plan: the actions that lead to the ending; the last one plays a stock card.
+        length: how many they are.
+
+    Returns:
+        The mover's side's probability to win; -1 where no card lies below the stock's top.
+    """
+    player = state[PLAYER]
+    own = plan[length - 1] < A_HAND
+    board = own_board(state, player) if own else other_board(state, player)
+    if state[board + STOCK_N] < 2:
+        return -1.0
     place = state[AT_STOCKS] + ((board - BOARD) // BOARD_CELLS) * state[STOCK_SIZE]
     place += state[board + STOCK_N] - 2
-    after = flips.after
-    inner = flips.inner
     value = 0.0
     for card in range(1, WILD + 1):
-        if flips.weights[card] == 0.0:
+        if weights[card] == 0.0:
             continue
         for i in range(len(state)):
             after[i] = state[i]
         after[place] = card
         for i in range(length):
             apply(after, plan[i])
-        found, _ = search(after, net, inner, BEHIND_NODES, streams, stream, 0.0)
-        value += flips.weights[card] * found
+        # The random generators are for exploring alone: any array of 64 bits does.
+        found, _ = search(after, net, inner, len(inner.parents), inner.sums, 0, 0.0)
+        value += weights[card] * found
     return value
 
 
@@ -197,12 +214,11 @@ def search_flips(state, net, flips, max_nodes, look, streams, stream, explore):
     for k in range(near):
         length = flips.lengths[k]
         if flips.slots[k, S_END] == FLIP:
-            own = flips.plans[k, length - 1] < A_HAND
-            board = own_board(state, player) if own else other_board(state, player)
-            if state[board + STOCK_N] > 1:
-                flips.values[k] = _behind(
-                    state, net, flips, board, flips.plans[k], length, streams, stream
-                )
+            value = behind(
+                state, net, flips.inner, flips.after, flips.weights, flips.plans[k], length
+            )
+            if value >= 0.0:
+                flips.values[k] = value
         if flips.values[k] > flips.values[best]:
             best = k
     flips.found[0] = near

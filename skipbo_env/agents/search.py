@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skipbo_env.agents.flips import BEHIND_NODES, MARGIN, behind, below_stocks
 from skipbo_env.agents.network import (
     FLIP,
     FLIP_REFILL,
@@ -117,6 +118,9 @@ class TurnEnder:
         self._lengths = np.zeros(most, np.int64)
         slots = num_slots(int(state[PLAYERS]), int(state[BOARDS]))
         self._slots = np.zeros((most, slots), np.int32)
+        self._inner = new_work(state, net, BEHIND_NODES)
+        self._weights = np.zeros(14)
+        self._counts = np.zeros(14, np.int32)
 
     def endings(self, state: State) -> tuple[list[Ending], float]:
         """The best endings of a position, the best first, and the turn search's value.
@@ -140,6 +144,28 @@ class TurnEnder:
             for i in range(found)
         ]
         return listed, float(value)
+
+    def look_behind(self, state: State, endings: list[Ending]) -> list[Ending]:
+        """The same endings, those by a flip near the best with the value of what lies behind it
+        (see `flips`); the best first.
+        """
+        best = endings[0].value
+        near = [ending for ending in endings if ending.value >= best - MARGIN]
+        if best == 1.0 or len(near) < 2 or all(ending.kind != FLIP for ending in near):
+            return endings
+        below_stocks(state, state[PLAYER], self._counts, self._weights)
+        told = []
+        for ending in endings:
+            value = -1.0
+            if ending.kind == FLIP and ending.value >= best - MARGIN:
+                plan = np.array(ending.plan)
+                value = float(
+                    behind(
+                        state, self.net, self._inner, self._after, self._weights, plan, len(plan)
+                    )
+                )
+            told.append(ending if value < 0.0 else replace(ending, value=value))
+        return sorted(told, key=lambda ending: -ending.value)
 
     def endings_after(self, state: State, action: int) -> list[Ending]:
         """The best endings that begin with an action, the best first."""
