@@ -13,6 +13,7 @@ import pytest
 FOLDER = Path(__file__).parents[1] / "docs" / "examples"
 SMALLER = {
     "train_and_plot.py": "run --iterations 2 --games 8 --pairs 4",
+    "best_response.py": "run --iterations 1 --games 4 --pairs 5",
     "analyse_record.py": "--rules short --worst 3 --plot game.png",
 }
 
@@ -36,6 +37,18 @@ def test_train_and_plot(
     assert (tmp_path / "run" / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((tmp_path / "run" / "model" / "config.json").read_text())["players"] == 2
     assert re.search(r"run.model: \d+\.\d% against greedy \(", told), told
+
+
+def test_best_response(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    run("best_response.py", monkeypatch, tmp_path)
+    told = capsys.readouterr().out
+    assert re.search(r"iteration 1: \d+\.\d% of its games against two-player", told), told
+    assert re.search(r"run.model: \d+\.\d% against two-player \(", told), told
+    settings = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert settings["rivals"] == ["two-player"]
 
 
 def test_analyse_record(

@@ -5,7 +5,9 @@
 Positions are taken from games of the turn search. In each, its best endings are rolled out with
 common cards, in two halves of other cards. Errors are root mean squares with the rollouts' own
 noise taken off. The gain is what the ending that one half likes best makes in the other half, over
-the network's choice: what is left to win by a better judgement, a choice. Prints one JSON object.
+the network's choice: what is left to win by a better judgement, a choice. The same is told of the
+values that look behind flips, their gain being what their choice makes over the network's. Prints
+one JSON object.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import numpy as np
 
 from skipbo_env.agents.agent import TurnAgent, make_agent
 from skipbo_env.agents.network import TURN_OVER
-from skipbo_env.agents.search import Sampler, Settings, Workers
+from skipbo_env.agents.search import Sampler, Settings, TurnEnder, Workers
 from skipbo_env.engine.layout import RESHUFFLES
 from skipbo_env.rules import Rules
 from training.coverage import SEED, positions
@@ -53,13 +55,16 @@ def judged(
     Returns:
         {"positions", "samples", "level_error", "level_error_by_reshuffles": {"0", "1", "2+"},
         "difference_error", "difference_error_by_kind": {"turn over", "goes on", "either"},
-        "gain", "gain_se"}, all in win probability.
+        "gain", "gain_se", "behind_flips": {"difference_error", "difference_error_by_kind", "gain",
+        "gain_se"}}, all in win probability.
     """
     settings = Settings(candidates=candidates, turns=turns)
     workers: Workers | None = None
+    ender: TurnEnder | None = None
     levels: dict[str, _Pairs] = defaultdict(list)
     differences: dict[str, _Pairs] = defaultdict(list)
-    gains = []
+    looked: dict[str, _Pairs] = defaultdict(list)
+    gains, flip_gains = [], []
     for place, (state, endings) in enumerate(positions(agent, rules, count, candidates, every)):
         workers = workers or Workers(state, agent.network(rules), settings)
         halves = [
@@ -71,20 +76,33 @@ def judged(
         best = endings[0]
         for ending, (win, variance) in zip(endings, wins, strict=True):
             levels[reshuffles].append((win - ending.value, variance))
+        ender = ender or TurnEnder(state, agent.network(rules), candidates)
+        behind = {e.slots: e.value for e in ender.look_behind(state, endings)}
         for ending, (gap, variance) in zip(endings[1:], pairs, strict=True):
             ends = {best.kind == TURN_OVER, ending.kind == TURN_OVER}
             kind = "either" if len(ends) > 1 else "turn over" if True in ends else "goes on"
             differences[kind].append((gap - (ending.value - best.value), variance))
+            looked[kind].append((gap - (behind[ending.slots] - behind[best.slots]), variance))
         told = [[0.0, *(mean for mean, _ in half["difference"])] for half in halves]
         gains.append((told[1][int(np.argmax(told[0]))] + told[0][int(np.argmax(told[1]))]) / 2)
+        choice = int(np.argmax([behind[ending.slots] for ending in endings]))
+        flip_gains.append((told[0][choice] + told[1][choice]) / 2)
     return {
         "positions": count,
         "samples": samples,
         "level_error": _error([pair for part in levels.values() for pair in part]),
         "level_error_by_reshuffles": {name: _error(levels[name]) for name in ("0", "1", "2+")},
-        "difference_error": _error([pair for part in differences.values() for pair in part]),
+        **_differences(differences, gains),
+        "behind_flips": _differences(looked, flip_gains),
+    }
+
+
+def _differences(errors: dict[str, _Pairs], gains: list[float]) -> dict[str, Any]:
+    """What is told of the differences between endings."""
+    return {
+        "difference_error": _error([pair for part in errors.values() for pair in part]),
         "difference_error_by_kind": {
-            name: _error(differences[name]) for name in ("turn over", "goes on", "either")
+            name: _error(errors[name]) for name in ("turn over", "goes on", "either")
         },
         "gain": float(np.mean(gains)),
         "gain_se": float(np.std(gains, ddof=1) / math.sqrt(len(gains))),
