@@ -49,7 +49,14 @@ from skipbo_env.agents.search import (
     TurnEnder,
     Workers,
 )
-from skipbo_env.agents.turn import MAX_NODES, Work, fill_ending, new_work, search
+from skipbo_env.agents.turn import (
+    MAX_NODES,
+    Work,
+    fill_ending,
+    judge_firsts,
+    new_work,
+    search,
+)
 from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine import layout, moves
 from skipbo_env.game import Game
@@ -152,6 +159,7 @@ class TurnAgent:
         self.max_nodes = max_nodes
         self.noise = noise
         self._works: dict[tuple[int, int, int], Work] = {}
+        self._judging: dict[tuple[int, int, int], Work] = {}
         self._streams = np.random.SeedSequence(seed).generate_state(1, np.uint64)
 
     def plays(self, rules: Rules) -> bool:
@@ -189,6 +197,42 @@ class TurnAgent:
     def act(self, game_or_position: Game | Mapping[str, Any]) -> int:
         """The id of the first action of the best plan for the rest of the turn."""
         return self.plan(game_or_position)[0]
+
+    def _judge_all(
+        self, game: Game, actions: list[int]
+    ) -> dict[int, tuple[float, list[int], str | None]]:
+        """`_judge` for many actions, in one search where that can look at everything."""
+        plain = self._prepare(game)
+        key = next(iter(self._works))
+        if key not in self._judging:
+            net = self.network(game.rules)
+            self._judging = {key: new_work(game.state, net, self.max_nodes, firsts=True)}
+        work = self._judging[key]
+        values = np.empty(len(actions))
+        lengths = np.empty(len(actions), np.int64)
+        lines = np.empty((len(actions), len(work.path)), np.int64)
+        whole = judge_firsts(
+            game.state,
+            self.network(game.rules),
+            work,
+            self.max_nodes,
+            self._streams,
+            np.array(actions),
+            values,
+            lines,
+            lengths,
+        )
+        judged = {}
+        for i, action in enumerate(actions):
+            value, line = float(values[i]), lines[i, : lengths[i]].tolist()
+            if value < 0 or not (whole or len(line) == 1):
+                judged[action] = self._judge(game, plain, action)
+                continue
+            kind = REFILL if MOVES[line[-1]].kind == "play" else TURN_OVER
+            if MOVES[line[-1]].source == "stock":
+                kind = FLIP
+            judged[action] = value, line, _line_ends(line, kind, wins=value == 1.0)
+        return judged
 
     def _judge(self, game: Game, work: Work, action: int) -> tuple[float, list[int], str | None]:
         """The win probability of an action with the best that can follow, the line, its end."""
@@ -237,16 +281,12 @@ class TurnAgent:
             AgentError: nothing is left to consider, or the model does not play these rules.
         """
         game = _game(game_or_position)
-        work = self._prepare(game)
         chosen = _chosen(game, allow, avoid)
         twins = _twins(game, chosen)
-        judged: dict[int, tuple[float, list[int], str | None]] = {}
-        for action in chosen:  # ascending, so that a twin comes after its original
-            if action in twins:
-                value, line, ends = judged[twins[action]]
-                judged[action] = (value, _mirrored(line, action), ends)
-            else:
-                judged[action] = self._judge(game, work, action)
+        judged = self._judge_all(game, [action for action in chosen if action not in twins])
+        for action, original in twins.items():
+            value, line, ends = judged[original]
+            judged[action] = (value, _mirrored(line, action), ends)
         ranked = sorted(judged, key=lambda a: (-judged[a][0], a))
         best = judged[ranked[0]][0]
         model = self.model
