@@ -317,6 +317,13 @@ def _fetch_cards(state, action):
     prefetch(state, state[AT_DISCARDS] + pile * state[DECK] + state[board + DEPTH + d])
 
 
+@inlined
+def _fetch_row(row):
+    """Have the CPU bring a long observation's lines; "cards" are too few to wait for."""
+    for cell in range(0, len(row), _LINE):
+        prefetch(row, cell)
+
+
 @kernel
 def step(table, options, out, mode, actions, start, stop):
     """Do one action a row and show what comes of it.
@@ -349,6 +356,8 @@ def step(table, options, out, mode, actions, start, stop):
             _fetch_table(table.states[i + _AHEAD], boards, players)
         if i + _NEAR < stop:
             _fetch_cards(table.states[i + _NEAR], actions[i + _NEAR])
+        if i + 1 < stop:
+            _fetch_row(out.features[i + 1])
         state = table.states[i]
         if mode != FOLLOW:
             out.rewards[i] = 0.0

@@ -274,6 +274,8 @@ class Position:
                 state[at + layout.TOP + pile] = cards[-1] if cards else 0
                 for card in cards:
                     state[layout.DISCARDED + card] += 1
+            under = at + layout.UNDER
+            state[under : under + 2] = layout.under_cells(board.discards)
         for seat, size in enumerate(self.hand_sizes):
             state[layout.hand_at(seat)] = size
         for card in self.hand:

@@ -172,6 +172,7 @@ class _Check:
             self._meet(state[start : start + size])
             top = int(state[start + size - 1]) if size else 0
             self._same(at + layout.STOCK_TOP, "stock top", top)
+            piles = []
             for pile in range(layout.PILES):
                 depth = self._bound(at + layout.DEPTH + pile, "depth", 0, rules.deck_size)
                 start = discards + (layout.PILES * board + pile) * rules.deck_size
@@ -179,6 +180,9 @@ class _Check:
                 top = int(cards[-1]) if depth else 0
                 self._same(at + layout.TOP + pile, "discard top", top)
                 discarded += np.bincount(cards, minlength=layout.WILD + 1)
+                piles.append(cards.tolist())
+            for place, packed in enumerate(layout.under_cells(piles)):
+                self._same(at + layout.UNDER + place, "cards under discard tops", packed)
         self.met += discarded
         for card in range(layout.WILD + 1):
             self._same(layout.DISCARDED + card, "cards on discard piles", int(discarded[card]))

@@ -362,13 +362,19 @@ def _both_lists(one: Any, other: Any) -> bool:
 
 
 def _header_due(reference: ReferenceGame) -> list[Any]:
-    """By board: stock size, top card (0: none), depths and tops of the discard piles; hand sizes;
-    counts by kind of the cards on all discard piles; number of completed cards."""
+    """By board: stock size, top card (0: none), depths and tops of the discard piles, the three
+    cards under each top, four bits each, two piles a cell; hand sizes; counts by kind of the cards
+    on all discard piles; number of completed cards."""
     header: list[Any] = []
     discarded = [0] * (WILD + 1)
     for stock, piles in zip(reference.stocks, reference.discards, strict=True):
         depths, tops = [len(pile) for pile in piles], [pile[-1] if pile else 0 for pile in piles]
-        header.append([len(stock), stock[-1] if stock else 0, *depths, *tops])
+        under = [
+            sum(card << 4 * place for place, card in enumerate(reversed(pile[-4:-1])))
+            for pile in piles
+        ]
+        packed = [under[0] + (under[1] << 12), under[2] + (under[3] << 12)]
+        header.append([len(stock), stock[-1] if stock else 0, *depths, *tops, *packed])
         for pile in piles:
             for card in pile:
                 discarded[card] += 1

@@ -40,6 +40,49 @@ def narrow_cells(
     target[at : at + n] = np.minimum(source[first : first + n], 127)
 
 
+def subtract_kinds(
+    source: NDArray[np.int32],
+    a: int,
+    b: int,
+    c: int,
+    each: int,
+    last: int,
+    target: NDArray[np.int32],
+    at: int,
+) -> None:
+    target[at : at + 13] = [each] * 12 + [last]
+    for first in (a, b, c):
+        target[at : at + 13] -= source[first : first + 13]
+
+
+def subtract_bits(word: Any, target: NDArray[np.int32], at: int) -> None:
+    target[at : at + 13] -= np.array([int(word) >> i & 1 for i in range(13)], np.int32)
+
+
+def spread_ones(word: Any, target: NDArray[np.float32], at: int, n: int) -> None:
+    target[at : at + n] = [int(word) >> i & 1 for i in range(n)]
+
+
+def spread_levels(
+    source: NDArray[np.int32], first: int, target: NDArray[np.float32], at: int
+) -> None:
+    levels = source[first : first + 16, None] > np.arange(4)
+    target[at : at + 64] = levels.ravel()
+
+
+def divide_cells(
+    source: NDArray[np.int32],
+    first: int,
+    most: int,
+    divisor: np.float32,
+    target: NDArray[np.float32],
+    at: int,
+    n: int,
+) -> None:
+    cells = np.minimum(source[first : first + n], most).astype(np.float32)
+    target[at : at + n] = cells / divisor
+
+
 def dense_head(
     acc: NDArray[np.float32],
     hidden: NDArray[np.float32],
@@ -53,6 +96,18 @@ def dense_head(
 
 def install() -> None:
     """Put them in the place of the machine instructions."""
-    for function in (popcount, lowest_bit, prefetch, positive_cells, spread_bits, narrow_cells):
+    for function in (
+        popcount,
+        lowest_bit,
+        prefetch,
+        positive_cells,
+        spread_bits,
+        spread_ones,
+        subtract_kinds,
+        subtract_bits,
+        spread_levels,
+        divide_cells,
+        narrow_cells,
+    ):
         setattr(bits, function.__name__, function)
     simd.dense_head = dense_head

@@ -30,7 +30,7 @@ import numpy as np
 
 from skipbo_env.actions import MOVES
 from skipbo_env.agents import heuristics
-from skipbo_env.agents.flips import Flips, new_flips, search_flips
+from skipbo_env.agents.flips import Flips, judge_firsts_flips, new_flips, search_flips
 from skipbo_env.agents.levels import LEVELS
 from skipbo_env.agents.models import Model, ModelError, find_model, list_models, load_model
 from skipbo_env.agents.network import (
@@ -159,6 +159,7 @@ class TurnAgent:
         self.flips = flips and model is not None and noise == 0.0
         self.noise = noise
         self._works: dict[tuple[int, int, int], Flips] = {}
+        self._judging: dict[tuple[int, int, int], Flips] = {}
         self._streams = np.random.SeedSequence(seed).generate_state(1, np.uint64)
 
     def plays(self, rules: Rules) -> bool:
@@ -198,6 +199,44 @@ class TurnAgent:
         """The id of the first action of the best plan for the rest of the turn."""
         return self.plan(game_or_position)[0]
 
+    def _judge_all(
+        self, game: Game, actions: list[int]
+    ) -> dict[int, tuple[float, list[int], str | None]]:
+        """`_judge` for many actions, in one search where that can look at everything."""
+        plain = self._prepare(game)
+        key = next(iter(self._works))
+        net = self.network(game.rules)
+        if key not in self._judging:
+            self._judging = {key: new_flips(game.state, net, self.max_nodes, firsts=True)}
+        work = self._judging[key]
+        values = np.empty(len(actions))
+        lengths = np.empty(len(actions), np.int64)
+        lines = np.empty((len(actions), len(work.outer.path)), np.int64)
+        whole = judge_firsts_flips(
+            game.state,
+            net,
+            work,
+            self.max_nodes,
+            self.flips,
+            self._streams,
+            np.array(actions),
+            values,
+            lines,
+            lengths,
+        )
+        behind = {work.slots[k].tobytes(): float(work.values[k]) for k in range(work.found[0])}
+        judged = {}
+        for i, action in enumerate(actions):
+            value, line = float(values[i]), lines[i, : lengths[i]].tolist()
+            if value < 0 or not (whole or len(line) == 1):
+                judged[action] = self._judge(game, plain, action, behind)
+                continue
+            kind = REFILL if MOVES[line[-1]].kind == "play" else TURN_OVER
+            if MOVES[line[-1]].source == "stock":
+                kind = FLIP
+            judged[action] = value, line, _line_ends(line, kind, wins=value == 1.0)
+        return judged
+
     def _judge(
         self, game: Game, work: Flips, action: int, behind: dict[bytes, float]
     ) -> tuple[float, list[int], str | None]:
@@ -207,7 +246,7 @@ class TurnAgent:
             game: the game.
             work: scratch space.
             action: a legal action.
-            behind: the slots of endings whose value is known better than by the network.
+            behind: by the slots of endings what lies behind them, where that is known.
         """
         net = self.network(game.rules)
         outer = work.outer
@@ -231,7 +270,7 @@ class TurnAgent:
             known = [behind.get(work.slots[k].tobytes(), work.values[k]) for k in range(found)]
             if known:  # else the search was cut off before the first ending
                 best = int(np.argmax(known))
-                value, kind = known[best], int(work.slots[best, S_END])
+                value, kind = min(known[best], max(behind.values())), int(work.slots[best, S_END])
                 rest = work.plans[best, : work.lengths[best]]
         line = [action, *(int(a) for a in rest)]
         return float(value), line, _line_ends(line, kind, wins=value == 1.0)
@@ -267,19 +306,12 @@ class TurnAgent:
             AgentError: nothing is left to consider, or the model does not play these rules.
         """
         game = _game(game_or_position)
-        work = self._prepare(game)
         chosen = _chosen(game, allow, avoid)
         twins = _twins(game, chosen)
-        net, nodes = self.network(game.rules), self.max_nodes
-        search_flips(game.state, net, work, nodes, self.flips, self._streams, 0, 0.0)
-        behind = {work.slots[k].tobytes(): float(work.values[k]) for k in range(work.found[0])}
-        judged: dict[int, tuple[float, list[int], str | None]] = {}
-        for action in chosen:  # ascending, so that a twin comes after its original
-            if action in twins:
-                value, line, ends = judged[twins[action]]
-                judged[action] = (value, _mirrored(line, action), ends)
-            else:
-                judged[action] = self._judge(game, work, action, behind)
+        judged = self._judge_all(game, [action for action in chosen if action not in twins])
+        for action, original in twins.items():
+            value, line, ends = judged[original]
+            judged[action] = (value, _mirrored(line, action), ends)
         ranked = sorted(judged, key=lambda a: (-judged[a][0], a))
         best = judged[ranked[0]][0]
         model = self.model

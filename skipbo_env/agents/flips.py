@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skipbo_env.agents.network import FLIP, S_END, Network
-from skipbo_env.agents.turn import MAX_NODES, Work, best_endings, new_work, search
+from skipbo_env.agents.turn import (
+    MAX_NODES,
+    Work,
+    best_endings,
+    judge_firsts,
+    new_work,
+    search,
+    write_first,
+)
+from skipbo_env.engine.bits import lowest_bit
 from skipbo_env.engine.jit import kernel
 from skipbo_env.engine.layout import (
     AT_SEEN,
@@ -58,6 +67,8 @@ class Flips(NamedTuple):
         slots: the endings, int32 of shape (n, slots).
         found: how many of them the last search compared, int64 of shape (1,); 0 where it had
             nothing to compare.
+        better: the best compared value by first action, float64 of shape (256,), or (0,) where
+            nobody asks for first actions.
     """
 
     outer: Work
@@ -70,17 +81,21 @@ class Flips(NamedTuple):
     lengths: NDArray[np.int64]
     slots: NDArray[np.int32]
     found: NDArray[np.int64]
+    better: NDArray[np.float64]
 
 
-def new_flips(state: State, net: Network, max_nodes: int = MAX_NODES) -> Flips:
+def new_flips(
+    state: State, net: Network, max_nodes: int = MAX_NODES, *, firsts: bool = False
+) -> Flips:
     """Scratch space for games like this one with networks like this one.
 
     Args:
         state: a game.
         net: a network.
         max_nodes: positions of the search of the turn, at most.
+        firsts: whether first actions are judged, by `judge_firsts_flips`.
     """
-    outer = new_work(state, net, max_nodes, NOTED)
+    outer = new_work(state, net, max_nodes, NOTED, firsts=firsts)
     return Flips(
         outer=outer,
         inner=new_work(state, net, BEHIND_NODES),
@@ -92,6 +107,7 @@ def new_flips(state: State, net: Network, max_nodes: int = MAX_NODES) -> Flips:
         lengths=np.zeros(COMPARED, np.int64),
         slots=np.zeros((COMPARED, len(outer.ending)), np.int32),
         found=np.zeros(1, np.int64),
+        better=np.zeros(256 * firsts),
     )
 
 
@@ -169,6 +185,53 @@ def behind(state, net, inner, after, weights, plan, length):
 
 
 @kernel
+def _compare(state, net, flips, value):
+    """Look behind the flips among the endings that the last search of the turn found best.
+
+    Args:
+        state: the game that was searched.
+        net: the network.
+        flips: scratch space; afterwards flips.found[0] tells how many endings were compared.
+        value: the best ending's value.
+
+    Returns:
+        Which of them is best; -1 where there was nothing to compare.
+    """
+    flips.found[0] = 0
+    found = best_endings(
+        state, flips.outer, flips.after, flips.values, flips.plans, flips.lengths, flips.slots
+    )
+    near = 0
+    flip = False
+    for k in range(found):
+        if flips.values[k] < value - MARGIN:
+            break
+        near += 1
+        flip = flip or flips.slots[k, S_END] == FLIP
+    if near < 2 or not flip:
+        return -1
+    below_stocks(state, state[PLAYER], flips.counts, flips.weights)
+    best = 0
+    for k in range(near):
+        if flips.slots[k, S_END] == FLIP:
+            there = behind(
+                state,
+                net,
+                flips.inner,
+                flips.after,
+                flips.weights,
+                flips.plans[k],
+                flips.lengths[k],
+            )
+            if there >= 0.0:
+                flips.values[k] = there
+        if flips.values[k] > flips.values[best]:
+            best = k
+    flips.found[0] = near
+    return best
+
+
+@kernel
 def search_flips(state, net, flips, max_nodes, look, streams, stream, explore):
     """Find the best way to end the turn, flips looked behind.
 
@@ -196,32 +259,9 @@ def search_flips(state, net, flips, max_nodes, look, streams, stream, explore):
     value, length = search(state, net, work, max_nodes, streams, stream, explore)
     if not look or explore != 0.0 or work.info[1] < 2 or value == 1.0:
         return value, length
-    found = best_endings(
-        state, work, flips.after, flips.values, flips.plans, flips.lengths, flips.slots
-    )
-    near = 0
-    flip = False
-    for k in range(found):
-        if flips.values[k] < value - MARGIN:
-            break
-        near += 1
-        flip = flip or flips.slots[k, S_END] == FLIP
-    if near < 2 or not flip:
+    best = _compare(state, net, flips, value)
+    if best < 0:
         return value, length
-    player = state[PLAYER]
-    below_stocks(state, player, flips.counts, flips.weights)
-    best = 0
-    for k in range(near):
-        length = flips.lengths[k]
-        if flips.slots[k, S_END] == FLIP:
-            value = behind(
-                state, net, flips.inner, flips.after, flips.weights, flips.plans[k], length
-            )
-            if value >= 0.0:
-                flips.values[k] = value
-        if flips.values[k] > flips.values[best]:
-            best = k
-    flips.found[0] = near
     length = flips.lengths[best]
     for i in range(length):
         work.path[i] = flips.plans[best, i]
@@ -230,3 +270,66 @@ def search_flips(state, net, flips, max_nodes, look, streams, stream, explore):
     work.info[2] = flips.slots[best, S_END]
     work.peak[0] = flips.values[best]
     return flips.values[best], length
+
+
+@kernel
+def _take_firsts(flips, place, value, better):
+    """Let the first actions that lead to a noted ending have its value, if it is their best one."""
+    work = flips.outer
+    node = work.top[place, 0]
+    for word in range(4):
+        if node:
+            bits = work.leads[node, word] if word < 3 else np.uint64(0)
+        else:
+            bits = np.uint64(0)
+            if work.top[place, 1] >> 6 == word:
+                bits = np.uint64(1) << np.uint64(work.top[place, 1] & 63)
+        while bits:
+            first = 64 * word + np.int64(lowest_bit(bits))
+            bits &= bits - np.uint64(1)
+            if value > better[first]:
+                better[first] = value
+                work.first_ends[first, 0] = node
+                work.first_ends[first, 1] = work.top[place, 1]
+
+
+@kernel
+def judge_firsts_flips(state, net, flips, max_nodes, look, streams, firsts, values, lines, lengths):
+    """`turn.judge_firsts`, flips looked behind: the best action is that of `search_flips`, and none
+    is worth more. An action that leads to an ending that was compared has the best such value.
+
+    Args:
+        state: the game, not over; it is not changed.
+        net: the network.
+        flips: scratch space made for `firsts`.
+        max_nodes: positions within the turn to look at, at most.
+        look: whether to look behind flips.
+        streams: uint64 states of random generators, unused.
+        firsts: int64 (n,), legal actions.
+        values: float64 (n,), filled as by `turn.judge_firsts`, like the next two.
+        lines: int64 (n, len(flips.outer.path)).
+        lengths: int64 (n,).
+
+    Returns:
+        Whether the search looked at everything; else its values are not the best there are.
+    """
+    work = flips.outer
+    flips.found[0] = 0
+    whole = judge_firsts(state, net, work, max_nodes, streams, firsts, values, lines, lengths)
+    if not look or work.info[1] < 2 or work.peak[0] == 1.0:
+        return whole
+    best = _compare(state, net, flips, work.peak[0])
+    if best < 0:
+        return whole
+    flips.better[:] = -1.0
+    for place in range(len(work.top_values)):
+        k = work.top[place, 2]
+        if 0 <= k < flips.found[0]:
+            _take_firsts(flips, place, flips.values[k], flips.better)
+    for i in range(len(firsts)):
+        if flips.better[firsts[i]] >= 0.0:
+            values[i] = flips.better[firsts[i]]
+            lengths[i] = write_first(state, work, firsts[i], lines[i])
+        elif values[i] > flips.values[best]:
+            values[i] = flips.values[best]
+    return whole

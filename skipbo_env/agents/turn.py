@@ -100,6 +100,7 @@ from skipbo_env.engine.rng import mix64, stream_below, stream_unit
 
 MAX_NODES = 4096
 TABLE = 16384
+_EDGES = 8  # noted for each node, at most
 
 
 class Work(NamedTuple):
@@ -114,18 +115,28 @@ class Work(NamedTuple):
         via: the action that led to each node, int32.
         sums: each node's key, uint64.
         keys: hash table of nodes seen, uint64 of shape (TABLE,); 0 is free.
+        owners: the node of each key, int32 of shape (TABLE,).
         used: places of the table in use, to clear it by.
         ending: slots of the ending being judged.
         best: slots of the best ending so far.
         acc, acc2, hidden: float32 of shape (hidden,).
         counts: int32 of shape (14,).
         path: the actions that lead to the chosen ending, int64.
-        info: int64: nodes, endings, kind of the chosen ending.
+        info: int64: nodes, endings, kind of the chosen ending, its last action, edges.
         peak: the highest value of all endings, float64 of shape (1,); the chosen one's unless the
             search explores.
         top_values: the best endings' logits, float32 of shape (n,), falling; -inf is free. n is 0
             where nobody asks for more than the best one.
-        top: their nodes and last actions, int64 of shape (n, 2).
+        top: their nodes, their last actions and, after `best_endings`, which distinct ending each
+            is (-1: none that was asked for), int64 of shape (n, 3).
+        first_values: the best ending's logit by the action that the turn begins with, float32 of
+            shape (256,); -inf where there is none. Of shape (0,), like the next three, where
+            nobody asks for more than the best action.
+        first_ends: that ending's node and last action, int64 of shape (256, 2).
+        leads: of each node the plays that a way to it begins with, as bits of three words, and one
+            more than its last edge (0: none), uint64 of shape (nodes, 4).
+        edges: ways from node to node: the first node, the action, and one more than the edge to the
+            same node before it (0: none), int32 of shape (n, 3).
     """
 
     state: State
@@ -136,6 +147,7 @@ class Work(NamedTuple):
     via: NDArray[np.int32]
     sums: NDArray[np.uint64]
     keys: NDArray[np.uint64]
+    owners: NDArray[np.int32]
     used: NDArray[np.int32]
     ending: NDArray[np.int32]
     best: NDArray[np.int32]
@@ -148,11 +160,22 @@ class Work(NamedTuple):
     peak: NDArray[np.float64]
     top_values: NDArray[np.float32]
     top: NDArray[np.int64]
+    first_values: NDArray[np.float32]
+    first_ends: NDArray[np.int64]
+    leads: NDArray[np.uint64]
+    edges: NDArray[np.int32]
 
 
-def new_work(state: State, net: Network, max_nodes: int = MAX_NODES, endings: int = 0) -> Work:
+def new_work(
+    state: State,
+    net: Network,
+    max_nodes: int = MAX_NODES,
+    endings: int = 0,
+    *,
+    firsts: bool = False,
+) -> Work:
     """Scratch space for searches of games like this one with networks like this one, which note so
-    many of the best endings.
+    many of the best endings and, with `firsts`, the best one after each first action.
     """
     slots = num_slots(int(state[PLAYERS]), int(state[BOARDS]))
     hidden = net.b1.size
@@ -165,6 +188,7 @@ def new_work(state: State, net: Network, max_nodes: int = MAX_NODES, endings: in
         via=np.zeros(max_nodes, np.int32),
         sums=np.zeros(max_nodes, np.uint64),
         keys=np.zeros(TABLE, np.uint64),
+        owners=np.zeros(TABLE, np.int32),
         used=np.zeros(max_nodes, np.int32),
         ending=np.zeros(slots, np.int32),
         best=np.zeros(slots, np.int32),
@@ -173,10 +197,14 @@ def new_work(state: State, net: Network, max_nodes: int = MAX_NODES, endings: in
         hidden=np.zeros(hidden, np.float32),
         counts=np.zeros(14, np.int32),
         path=np.zeros(512, np.int64),
-        info=np.zeros(4, np.int64),
+        info=np.zeros(5, np.int64),
         peak=np.zeros(1, np.float64),
         top_values=np.zeros(endings, np.float32),
-        top=np.zeros((endings, 2), np.int64),
+        top=np.zeros((endings, 3), np.int64),
+        first_values=np.zeros(256 * firsts, np.float32),
+        first_ends=np.zeros((256 * firsts, 2), np.int64),
+        leads=np.zeros((max_nodes * firsts, 4), np.uint64),
+        edges=np.zeros((_EDGES * max_nodes * firsts, 3), np.int32),
     )
 
 
@@ -233,18 +261,46 @@ def _key_after(state, key, action, b):
 
 
 @kernel
-def _is_new(work, key, nodes):
-    """Put a key into the table, as that of node `nodes`; False where it was there."""
-    work.sums[nodes] = key
-    key |= np.uint64(1)
-    place = np.int64(key >> np.uint64(20)) & (TABLE - 1)
+def _find(work, key, nodes):
+    """The node with a key; where there is none, the key is put into the table as that of node
+    `nodes`.
+    """
+    stored = key | np.uint64(1)
+    place = np.int64(stored >> np.uint64(20)) & (TABLE - 1)
     while work.keys[place] != 0:
-        if work.keys[place] == key:
-            return False
+        if work.keys[place] == stored:
+            return np.int64(work.owners[place])
         place = (place + 1) & (TABLE - 1)
-    work.keys[place] = key
+    work.keys[place] = stored
+    work.owners[place] = nodes
     work.used[nodes] = place
-    return True
+    work.sums[nodes] = key
+    return np.int64(nodes)
+
+
+@kernel
+def _note_edge(work, node, action, child, is_new):
+    """Note that a play leads from one node to another, and so with which plays a turn that comes
+    there may begin. A node is left only when all ways to it are known: each play takes one card off
+    the hand and the discard piles, so they are all equally long.
+    """
+    leads = work.leads[child]
+    if is_new:
+        for word in range(4):
+            leads[word] = np.uint64(0)
+    edge = work.info[4]
+    if edge == len(work.edges):
+        return
+    work.info[4] = edge + 1
+    work.edges[edge, 0] = node
+    work.edges[edge, 1] = action
+    work.edges[edge, 2] = leads[3]
+    leads[3] = edge + 1
+    if node == 0:
+        leads[action >> 6] |= np.uint64(1) << np.uint64(action & 63)
+    else:
+        for word in range(3):
+            leads[word] |= work.leads[node, word]
 
 
 @kernel
@@ -358,7 +414,10 @@ def _add_node(net, work, node, nodes, action, b):
     """
     scratch = work.state
     player = scratch[PLAYER]
-    if not _is_new(work, _key_after(scratch, work.sums[node], action, b), nodes):
+    child = _find(work, _key_after(scratch, work.sums[node], action, b), nodes)
+    if len(work.first_values):
+        _note_edge(work, node, action, child, child == nodes)
+    if child < nodes:
         return nodes
     apply(scratch, action)
     _save(work, nodes, node, action)
@@ -418,8 +477,27 @@ def _keep(work, node, action, kind):
 
 
 @kernel
+def _note_first(work, first, value, node, action):
+    """Remember an ending if it is the best one yet after a first action."""
+    if value > work.first_values[first]:
+        work.first_values[first] = value
+        work.first_ends[first, 0] = node
+        work.first_ends[first, 1] = action
+
+
+@kernel
 def _note(work, value, node, action):
-    """Put an ending among the best ones if it is one of them."""
+    """Put an ending among the best ones, of all and after its first actions, where it is one."""
+    if len(work.first_values):
+        if node == 0:
+            _note_first(work, action, value, node, action)
+        else:
+            for word in range(3):
+                bits = work.leads[node, word]
+                while bits:
+                    first = 64 * word + np.int64(lowest_bit(bits))
+                    bits &= bits - np.uint64(1)
+                    _note_first(work, first, value, node, action)
     values = work.top_values
     at = len(values) - 1
     if at < 0 or value <= values[at]:
@@ -487,7 +565,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
     fill_slots(state, player, work.counts, slots)
     first_layer(net, slots, work.accs[0])
     _save(work, 0, -1, -1)
-    _is_new(work, _key(state, player), 0)
+    _find(work, _key(state, player), 0)
     nodes = 1
     node = 0
     endings = 0
@@ -495,10 +573,13 @@ def search(state, net, work, max_nodes, streams, stream, explore):
     chosen = np.float32(0.0)
     top_logit = np.float32(-1.0e30)
     win = False
+    each = len(work.first_values) > 0
     work.top_values[:] = -np.inf
+    work.first_values[:] = -np.inf
+    work.info[4] = 0
     scratch = work.state
     ending = work.ending
-    while node < nodes and not win:
+    while node < nodes and (each or not win):
         _restore(work, node)
         words = legal_words(scratch)
         w0, w1, w2, w3 = words
@@ -610,12 +691,15 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                     board = own if action < A_HAND else other
                     if side_stock(scratch, side) == 1:
                         # The game's last stock card: nothing is better.
-                        win = True
                         endings += 1
                         _note(work, np.float32(1.0e30), node, action)
-                        best = 1.0e30
-                        _copy(work.slots[node], ending)
-                        _keep(work, node, action, FLIP)
+                        if not win:
+                            win = True
+                            best = 1.0e30
+                            _copy(work.slots[node], ending)
+                            _keep(work, node, action, FLIP)
+                        if each:
+                            continue
                         break
                     card = scratch[board + STOCK_TOP]
                     scratch[board + STOCK_TOP] = 0
@@ -660,7 +744,7 @@ def search(state, net, work, max_nodes, streams, stream, explore):
                     chosen = value
                     _keep(work, node, action, kind)
                 _restore(work, node)
-            if win:
+            if win and not each:
                 break
         node += 1
     for i in range(nodes):
@@ -681,6 +765,84 @@ def search(state, net, work, max_nodes, streams, stream, explore):
     if win:
         return 1.0, length
     return sigmoid(chosen), length
+
+
+@kernel
+def _as_in(state, work, node, action):
+    """A node's action in a state that differs from it in the order of building piles alone."""
+    if A_END <= action <= A_PASS or action >= A_END2:
+        return action
+    b = (action if action < A_END else action - 1) % 4
+    for pile in range(4):
+        if state[HEIGHT + pile] == work.snaps[node, HEIGHT + b]:
+            return action + pile - b
+    return action
+
+
+@kernel
+def write_first(state, work, first, line):
+    """Write the actions that lead to the best ending after a first action.
+
+    Returns:
+        How many they are.
+    """
+    node = end = work.first_ends[first, 0]
+    word, bit = first >> 6, np.uint64(1) << np.uint64(first & 63)
+    at = len(line)
+    while node > 0:  # back to the root, by the edges' numbers
+        edge = np.int64(work.leads[node, 3])
+        chosen = 0
+        while edge > 0:
+            before = work.edges[edge - 1, 0]
+            if before == 0:
+                comes = work.edges[edge - 1, 1] == first
+            else:
+                comes = work.leads[before, word] & bit != 0
+            if comes:
+                chosen = edge - 1  # the one that was found first, in the end
+            edge = np.int64(work.edges[edge - 1, 2])
+        at -= 1
+        line[at] = chosen
+        node = work.edges[chosen, 0]
+    plays = len(line) - at
+    _copy(state, work.state)
+    for i in range(plays):
+        edge = line[at + i]
+        line[i] = _as_in(work.state, work, work.edges[edge, 0], work.edges[edge, 1])
+        apply(work.state, line[i])
+    line[plays] = _as_in(work.state, work, end, work.first_ends[first, 1])
+    return plays + 1
+
+
+@kernel
+def judge_firsts(state, net, work, max_nodes, streams, firsts, values, lines, lengths):
+    """Judge actions by the best ending that each can lead to, all in one search.
+
+    Args:
+        state: the game, not over; it is not changed.
+        net: the network.
+        work: scratch space made for `firsts`.
+        max_nodes: positions within the turn to look at, at most; 1 to len(work.parents).
+        streams: uint64 states of random generators, unused.
+        firsts: int64 (n,), legal actions.
+        values: float64 (n,), filled with win probabilities; 1 for a win, and -1 where the search
+            found no ending after the action, as it looks at one of two that are mirror images.
+        lines: int64 (n, len(work.path)), filled with the actions that lead to that ending.
+        lengths: int64 (n,), filled with how many they are.
+
+    Returns:
+        Whether the search looked at everything; else its values are not the best there are.
+    """
+    search(state, net, work, max_nodes, streams, 0, 0.0)
+    for i in range(len(firsts)):
+        logit = work.first_values[firsts[i]]
+        if logit == -np.inf:
+            values[i] = -1.0
+            lengths[i] = 0
+        else:
+            values[i] = sigmoid(logit)
+            lengths[i] = write_first(state, work, firsts[i], lines[i])
+    return work.info[0] < max_nodes and work.info[4] < len(work.edges)
 
 
 @kernel
@@ -757,20 +919,24 @@ def best_endings(state, work, scratch, values, plans, lengths, slots):
         slots: int32 (n, slots), filled.
 
     Returns:
-        How many there are: one that different orders of plays reach counts once.
+        How many there are: one that different orders of plays reach counts once. In a search that
+        notes first actions, work.path is used up.
     """
     found = 0
     for place in range(len(work.top_values)):
+        work.top[place, 2] = -1
         value = work.top_values[place]
-        if value == -np.inf or found == len(values):
-            break
+        full = found == len(values)
+        if value == -np.inf or (full and not len(work.first_values)):
+            continue
         action = work.top[place, 1]
-        length = write_path(work, work.top[place, 0], action, plans[found])
+        # Where all are found, others may still be the same ones, reached in another order.
+        plan = work.path if full else plans[found]
+        length = write_path(work, work.top[place, 0], action, plan)
         _copy(state, scratch)
         for i in range(length - 1):
-            apply(scratch, plans[found, i])
+            apply(scratch, plan[i])
         fill_ending(scratch, action, work)
-        new = True
         for other in range(found):
             same = True
             for i in range(len(work.ending)):
@@ -778,9 +944,10 @@ def best_endings(state, work, scratch, values, plans, lengths, slots):
                     same = False
                     break
             if same:
-                new = False
+                work.top[place, 2] = other
                 break
-        if new:
+        if work.top[place, 2] < 0 and not full:
+            work.top[place, 2] = found
             _copy(work.ending, slots[found])
             values[found] = sigmoid(value)
             lengths[found] = length

@@ -22,8 +22,9 @@ them start where the AT_ cells say, because their sizes go by the rules.
     48..61        COMPLETED        cards in the completed piles by kind (index 1 to 13)
     62..75        RESHUFFLED       what went into the last reshuffle, by kind
     76..89        DISCARDED        cards on all discard piles by kind
-    90..149       BOARD            ten cells a board: stock size, stock top, the depths of the four
-                                   discard piles, their tops (0: no card)
+    90..161       BOARD            twelve cells a board: stock size, stock top, the depths of the
+                                   four discard piles, their tops (0: no card), and in two cells
+                                   the three cards under each top, see `UNDER_BITS`
     AT_HANDS      14 a player      hand size, then cards by kind 1 to 13
     AT_SEEN       14 a player      bookkeeping since the last reshuffle, see `moves.reshuffle`
     AT_STOCKS     STOCK_SIZE each  each board's stock, bottom to top
@@ -35,6 +36,8 @@ two a team.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,13 +58,18 @@ COMPLETED = 48
 RESHUFFLED = 62
 DISCARDED = 76
 BOARD = 90
-BOARD_CELLS = 10
-STOCK_N, STOCK_TOP, DEPTH, TOP = 0, 1, 2, 6
+BOARD_CELLS = 12
+STOCK_N, STOCK_TOP, DEPTH, TOP, UNDER = 0, 1, 2, 6, 10
 HAND_CELLS = 14
 HEADER = BOARD + 6 * BOARD_CELLS
 
 PILES = 4
 WILD = 13
+# The cards under a discard pile's top stand twice, so that whoever looks at a board need not go to
+# its piles: four bits a card (0: no card), the next one lowest, twelve bits a pile, two piles a
+# cell.
+UNDER_BITS = 12
+UNDER_MASK = (1 << UNDER_BITS) - 1
 RUNNING, STOCK_EMPTY, STALEMATE, TURN_LIMIT = range(4)
 REASONS = ("", "stock_empty", "stalemate", "turn_limit")
 
@@ -116,7 +124,7 @@ def hand_at(player: int) -> int:
 
 
 def board_at(board: int) -> int:
-    """First cell of a board's ten header cells."""
+    """First cell of a board's twelve header cells."""
     return BOARD + BOARD_CELLS * board
 
 
@@ -130,6 +138,14 @@ def discard_cards(state: State, board: int, pile: int) -> list[int]:
     """A discard pile from bottom to top."""
     start = int(state[AT_DISCARDS]) + (PILES * board + pile) * int(state[DECK])
     return [int(card) for card in state[start : start + int(state[board_at(board) + DEPTH + pile])]]
+
+
+def under_cells(piles: Sequence[Sequence[int]]) -> list[int]:
+    """The two UNDER cells of a board whose four discard piles are these, bottom to top."""
+    packed = [
+        sum(int(card) << 4 * place for place, card in enumerate(pile[-2:-5:-1])) for pile in piles
+    ]
+    return [low | high << UNDER_BITS for low, high in (packed[:2], packed[2:])]
 
 
 def hand_cards(state: State, player: int) -> list[int]:

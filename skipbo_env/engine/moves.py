@@ -54,6 +54,9 @@ from skipbo_env.engine.layout import (
     TURN_LIMIT,
     TURNS,
     TWO_ENDED,
+    UNDER,
+    UNDER_BITS,
+    UNDER_MASK,
     WILD,
     WILD_BITS,
     WILD_DISCARD,
@@ -439,12 +442,28 @@ def _take_stock(state, board):
 
 
 @inlined
+def under_top(state, board, d):
+    """The three cards under a discard pile's top, four bits each, the next one lowest."""
+    return state[board + UNDER + (d >> 1)] >> UNDER_BITS * (d & 1) & UNDER_MASK
+
+
+@inlined
+def _set_under(state, board, d, cards):
+    cell = board + UNDER + (d >> 1)
+    shift = UNDER_BITS * (d & 1)
+    state[cell] = state[cell] & ~(UNDER_MASK << shift) | cards << shift
+
+
+@inlined
 def _take_discard(state, board, d):
     pile = state[AT_DISCARDS] + (4 * ((board - BOARD) // BOARD_CELLS) + d) * state[DECK]
     card = state[board + TOP + d]
     depth = state[board + DEPTH + d] - 1
     state[board + DEPTH + d] = depth
-    state[board + TOP + d] = state[pile + depth - 1] if depth else 0
+    under = under_top(state, board, d)
+    state[board + TOP + d] = under & 15
+    deeper = state[pile + depth - 4] if depth > 3 else 0
+    _set_under(state, board, d, under >> 4 | deeper << 8)
     state[DISCARDED + card] -= 1
     return card
 
@@ -455,6 +474,8 @@ def _put_discard(state, board, d, card):
     depth = state[board + DEPTH + d]
     state[pile + depth] = card
     state[board + DEPTH + d] = depth + 1
+    under = under_top(state, board, d)
+    _set_under(state, board, d, (under << 4 | state[board + TOP + d]) & UNDER_MASK)
     state[board + TOP + d] = card
     state[DISCARDED + card] += 1
 

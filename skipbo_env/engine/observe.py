@@ -44,10 +44,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skipbo_env.engine.bits import narrow_cells, popcount
+from skipbo_env.engine.bits import (
+    divide_cells,
+    narrow_cells,
+    popcount,
+    spread_levels,
+    spread_ones,
+    subtract_bits,
+    subtract_kinds,
+)
 from skipbo_env.engine.jit import inlined, kernel
 from skipbo_env.engine.layout import (
-    AT_DISCARDS,
     BOARD,
     BOARD_CELLS,
     BOARDS,
@@ -73,7 +80,7 @@ from skipbo_env.engine.layout import (
     WILDS,
     State,
 )
-from skipbo_env.engine.moves import other_board, own_board
+from skipbo_env.engine.moves import other_board, own_board, under_top
 from skipbo_env.rules import Rules
 
 BOARD_CARDS = 10
@@ -190,17 +197,16 @@ def unseen_counts(state, player, out):
 
     They lie in the other hands, in the draw pile and in the stocks below their tops.
     """
-    hand = HEADER + HAND_CELLS * player
-    for card in range(1, WILD + 1):
-        total = state[COPIES] if card < WILD else state[WILDS]
-        seen = state[COMPLETED + card] + state[DISCARDED + card] + state[hand + card]
-        out[card] = total - seen
+    hand = HEADER + HAND_CELLS * player + 1
+    copies, wilds = state[COPIES], state[WILDS]
+    subtract_kinds(state, COMPLETED + 1, DISCARDED + 1, hand, copies, wilds, out, 1)
+    laid = np.uint64(0)
     for b in range(4):
-        wilds = state[WILD_BITS + b]
-        naturals = ((1 << state[HEIGHT + b]) - 1) & ~wilds
-        for h in range(12):
-            out[1 + h] -= naturals >> h & 1
-        out[WILD] -= np.int64(popcount(np.uint64(wilds)))
+        standing_for = np.uint64(state[WILD_BITS + b])
+        naturals = (np.uint64(1) << np.uint64(state[HEIGHT + b])) - np.uint64(1)
+        subtract_bits(naturals & ~standing_for, out, 1)
+        laid += popcount(standing_for)
+    out[WILD] -= np.int64(laid)
     for k in range(state[BOARDS]):
         top = state[BOARD + BOARD_CELLS * k + STOCK_TOP]
         if top:
@@ -218,6 +224,22 @@ def lacking(height, card):
     return short if short >= 0 else short + 12
 
 
+@inlined
+def _one_hot(card):
+    """A uint64 whose bit card - 1 is set; none for no card."""
+    return np.uint64(1) << np.uint64(card) >> np.uint64(1)
+
+
+@inlined
+def _top_four(state, board, d):
+    """52 bits: bit 13i + card - 1 is set for the card i places below a discard pile's top."""
+    under = under_top(state, board, d)
+    bits = _one_hot(under >> 8)
+    bits = bits << np.uint64(13) | _one_hot(under >> 4 & 15)
+    bits = bits << np.uint64(13) | _one_hot(under & 15)
+    return bits << np.uint64(13) | _one_hot(state[board + TOP + d])
+
+
 @kernel
 def observe_features(state, player, counts, out):
     """Write the "features" observation of a seat.
@@ -228,45 +250,42 @@ def observe_features(state, player, counts, out):
         counts: int32 scratch space of shape (14,).
         out: float32 of shape (observation_size,).
     """
-    one, zero = np.float32(1.0), np.float32(0.0)
-    for i in range(len(out)):
-        out[i] = zero
+    # First, as reading the counts waits for their writes, and those for all the writes before them.
+    unseen_counts(state, player, counts)
+    # In ascending order: the wide writes go a little too far, into what is written after them.
+    bits = np.uint64(0)
     for b in range(4):
-        out[12 * b + state[HEIGHT + b]] = one
-    hand = HEADER + HAND_CELLS * player
-    for i in range(13):
-        for level in range(4):
-            out[48 + 4 * i + level] = one if state[hand + 1 + i] > level else zero
+        bits |= np.uint64(1) << np.uint64(12 * b + state[HEIGHT + b])
+    spread_ones(bits, out, 0, 64)
+    spread_levels(state, HEADER + HAND_CELLS * player + 1, out, 48)
     at = 100
     for k in range(state[BOARDS]):
         board = seen_board(state, player, k)
         top = state[board + STOCK_TOP]
-        index = (board - BOARD) // BOARD_CELLS
+        spread_ones(_one_hot(top), out, at, 16)
+        out[at + 13] = np.float32(state[board + STOCK_N]) / np.float32(40.0)
         for d in range(4):
-            depth = state[board + DEPTH + d]
-            pile = state[AT_DISCARDS] + (4 * index + d) * state[DECK] + depth - 1
-            for i in range(4):
-                # Without a branch: where there is no card, a cell written over below is hit.
-                cell = at + 13 + 52 * d + 13 * i + state[pile - i]
-                out[cell if i < depth else at + 13] = one
-            out[at + 222 + d] = min(depth, 20) / np.float32(20.0)
-            out[at + 226 + d] = lacking(state[HEIGHT + d], top) / np.float32(12.0)
-        out[at + 13] = state[board + STOCK_N] / np.float32(40.0)
-        if top:
-            out[at + top - 1] = one
+            spread_ones(_top_four(state, board, d), out, at + 14 + 52 * d, 64)
+        divide_cells(state, board + DEPTH, 20, np.float32(20.0), out, at + 222, 4)
+        for d in range(4):
+            out[at + 226 + d] = np.float32(lacking(state[HEIGHT + d], top)) / np.float32(12.0)
         at += BOARD_FEATURES
     players = state[PLAYERS]
     seat = player
     for k in range(players):
-        out[at + k] = state[HEADER + HAND_CELLS * seat] / np.float32(20.0)
+        out[at + k] = np.float32(state[HEADER + HAND_CELLS * seat]) / np.float32(20.0)
         seat = seat + 1 if seat + 1 < players else 0
     at += players
-    out[at] = (state[DRAW_HI] - state[DRAW_LO]) / np.float32(state[DECK])
-    unseen_counts(state, player, counts)
-    for i in range(13):
-        total = np.float32(max(state[WILDS] if i == 12 else state[COPIES], 1))
-        out[at + 1 + i] = state[COMPLETED + 1 + i] / total
-        out[at + 14 + i] = counts[1 + i] / total
+    out[at] = np.float32(state[DRAW_HI] - state[DRAW_LO]) / np.float32(state[DECK])
+    copies = np.float32(max(state[COPIES], 1))
+    wilds = np.float32(max(state[WILDS], 1))
+    divide_cells(state, COMPLETED + 1, state[DECK], copies, out, at + 1, 12)
+    out[at + 13] = np.float32(state[COMPLETED + WILD]) / wilds
+    divide_cells(counts, 1, state[DECK], copies, out, at + 14, 12)
+    out[at + 26] = np.float32(counts[WILD]) / wilds
     at += 27
-    out[at + (state[PLAYER] - player + players) % players] = one
-    out[at + players] = state[PASSES] / np.float32(players)
+    mover = state[PLAYER] - player
+    mover = mover if mover >= 0 else mover + players
+    for k in range(players):
+        out[at + k] = np.float32(k == mover)
+    out[at + players] = np.float32(state[PASSES]) / np.float32(players)

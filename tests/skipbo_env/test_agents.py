@@ -234,6 +234,45 @@ def test_twins_are_mirror_images() -> None:
     assert twins > 20
 
 
+@pytest.mark.parametrize("rules", TABLES, ids=IDS)
+def test_one_search_judges_every_first_move_as_a_search_of_its_own_does(rules: Rules) -> None:
+    """Shared continuations, won games and a cut-off search included; lines lead to their values."""
+    network = random_network(rules)
+    agent = TurnAgent(model_of(rules, network), flips=False)
+    few = TurnAgent(model_of(rules, network), max_nodes=3, flips=False)
+    work = new_work(Game(rules, seed=0).state, network)
+    lines = shared = 0
+    for game in states(rules, 3, 9):
+        actions = game.legal_actions()
+        said = {move["action"]: move for move in agent.suggest(game)["moves"]}
+        cut = {move["action"]: move for move in few.suggest(game)["moves"]}
+        reached: dict[bytes, int] = {}
+        for action in actions:
+            value, line, ends = agent._judge(game, agent._prepare(game), action, {})
+            move = said[action]
+            assert move["win"] == pytest.approx(value, abs=1e-5)
+            assert (move["line_ends"] == "win") == (ends == "win")
+            if move["same_as"] is None:
+                alone = few._judge(game, few._prepare(game), action, {})[0]
+                assert cut[action]["win"] == pytest.approx(alone, abs=1e-5)
+            after = game.clone()
+            for step in move["line"][:-1]:
+                assert fill_ending(after.state, step, work) == -1
+                after.apply(step)
+            kind = fill_ending(after.state, move["line"][-1], work)
+            assert kind >= 0
+            assert after.player == game.player
+            if value < 1.0:
+                found = evaluate_slots(network, work.ending, work.acc, work.hidden)
+                assert move["win"] == pytest.approx(found, abs=1e-5)
+            if len(line) > 2:
+                lines += 1
+                shared += reached.setdefault(work.ending.tobytes(), action) != action
+    if rules.hand_size == 5:
+        assert lines > 10
+        assert shared
+
+
 def test_a_search_without_an_ending_judges_the_table() -> None:
     """One node, only wilds in hand and no wild discards: still a probability and a legal move."""
     rules = Rules(wild_discard=False, copies=1, wilds=60, stock_size=5)

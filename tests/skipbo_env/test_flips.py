@@ -14,7 +14,7 @@ from skipbo_env.agents import TurnAgent, make_agent
 from skipbo_env.agents.flips import BEHIND_NODES, MARGIN, below_stocks, new_flips, search_flips
 from skipbo_env.agents.network import FLIP, Network
 from skipbo_env.agents.search import TurnEnder
-from skipbo_env.agents.turn import MAX_NODES, new_work, search
+from skipbo_env.agents.turn import MAX_NODES, fill_ending, new_work, search
 from skipbo_env.engine import layout, moves
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
@@ -150,16 +150,28 @@ def test_what_is_suggested_is_what_is_played(rules: Rules) -> None:
     network = close_network(rules)
     agent = TurnAgent(model_of(rules, network))
     flips = new_flips(layout.new_state(rules), network)
-    looked = 0
+    work = new_work(layout.new_state(rules), network)
+    looked = followed = 0
     for game in played(rules)[:60]:
         value, _ = search_flips(game.state, network, flips, MAX_NODES, True, STREAM, 0, 0.0)
         looked += int(flips.found[0]) > 0
-        best = agent.suggest(game)["moves"][0]
-        assert best["win"] == pytest.approx(value, abs=1e-6)
+        suggested = agent.suggest(game)["moves"]
+        assert suggested[0]["win"] == pytest.approx(value, abs=1e-6)
+        compared = {flips.slots[k].tobytes(): flips.values[k] for k in range(flips.found[0])}
+        for move in suggested:  # a line to an ending that was compared has its value
+            after = game.clone()
+            for step in move["line"][:-1]:
+                after.apply(step)
+            fill_ending(after.state, move["line"][-1], work)
+            worth = compared.get(work.ending.tobytes())
+            if worth is not None and move["line_ends"] != "win":
+                followed += 1
+                assert move["win"] == pytest.approx(worth, abs=1e-6)
         chosen = agent.plan(game)
         of_chosen = agent.suggest(game, allow=[chosen[0]])["moves"][0]
         assert of_chosen["win"] == pytest.approx(value, abs=1e-6)
     assert looked > 2
+    assert followed > looked
 
 
 def test_who_looks() -> None:
