@@ -3,7 +3,7 @@ resume from.
 
 config.json        the resolved settings
 earlier.json       those of the runs that it started from, if any
-checkpoint.pt      network, optimiser and counters of the last checkpoint
+checkpoint.pt      network, optimiser and counters of the last checkpoint; with PPO the games too
 best.pt            the network that did best in evaluation, with its result
 log.jsonl          one line an iteration and evaluation
 tensorboard/       the same for TensorBoard
@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from training.config import Config
+from training.config import Settings, load_settings
 
 
 class CheckpointError(ValueError):
@@ -75,7 +75,7 @@ def write_json(path: Path, data: Any) -> None:
     write_atomically(path, lambda file: file.write(text.encode()))
 
 
-def settings_of(folder: Path, config: Config, *, resume: bool) -> Config:
+def settings_of(folder: Path, config: Settings, *, resume: bool) -> Settings:
     """The settings to run with: the given ones, or those of the run to resume. Writes nothing.
 
     Raises:
@@ -86,7 +86,7 @@ def settings_of(folder: Path, config: Config, *, resume: bool) -> Config:
         if not file.is_file():
             raise CheckpointError(f"{folder}: holds no run to resume")
         try:
-            return Config.load(file)
+            return load_settings(file)
         except ValueError as error:
             raise CheckpointError(f"{file}: {error}") from None
     if file.exists():

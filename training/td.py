@@ -30,12 +30,15 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from skipbo_env.agents.agent import Agent, TurnAgent
 from skipbo_env.agents.heuristics import HEURISTICS
+from skipbo_env.agents.models import Model
 from skipbo_env.agents.network import Network, num_slots
 from skipbo_env.agents.turn import Work, new_work
 from skipbo_env.engine.layout import State, new_state
 from training.checkpoint import CheckpointError, load
 from training.config import Config, ConfigError
+from training.export import export_model
 from training.network import ValueNetwork
 from training.selfplay import self_play
 
@@ -235,6 +238,22 @@ class Learner:
                 torch._foreach_lerp_(mean, weights, 1.0 - config.average)
             losses.append(loss.detach())
         return float(torch.stack(losses).mean()) if losses else math.nan
+
+    def agent(self) -> Agent:
+        """The mean of the weights, to play with."""
+        config, network = self.config, self.average.compiled()
+        boards = config.rules.boards
+        return TurnAgent(
+            Model("candidate", Path(), {}, config.players, config.teams, boards, network, "")
+        )
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """What `best.pt` keeps: the mean of the weights."""
+        return self.average.state_dict()
+
+    def export(self, folder: Path, trained: dict[str, Any]) -> None:
+        """Write the mean of the weights as a model folder."""
+        export_model(folder, self.average.compiled(), self.config, trained)
 
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint needs to go on as if nothing had happened."""
