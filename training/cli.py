@@ -1,5 +1,5 @@
-"""The subcommands `skipbo train`, `evaluate`, `tournament` and `plot`: options in, progress bars
-and tables out.
+"""The subcommands `skipbo train`, `evaluate`, `tournament`, `plot` and `export`: options in,
+progress bars and tables out.
 
 Only `train` imports torch, and only when it runs.
 """
@@ -391,7 +391,8 @@ def plot(
     x: Literal["games", "iterations", "hours"] = "games",
     against: str | None = None,
 ) -> int:
-    """Draw the learning curves of training runs: win rate, TD error, calibration, speed.
+    """Draw the learning curves of training runs: win rate, TD error and calibration (with PPO
+    entropy and explained variance), speed.
 
     For example:
 
@@ -414,4 +415,40 @@ def plot(
     logs = [read_log(folder) for folder in runs]
     draw_runs(out, list(zip(names, logs, strict=True)), x=x, against=against)
     print(out)
+    return 0
+
+
+def export(
+    model: tyro.conf.Positional[str],
+    *,
+    to: Literal["safetensors", "onnx"] = "safetensors",
+    out: Path | None = None,
+) -> int:
+    """Write a model's networks for other programs, or into another model's folder.
+
+    For example:
+
+        skipbo export two-player --to onnx
+        skipbo export runs/ppo-distilled/model --out models/mine
+
+    Args:
+        model: a model's name or folder.
+        to: onnx writes value.onnx and policy.onnx (see docs/formats.md), safetensors a model
+            folder as it is, or what a model's folder lacks into it.
+        out: the folder; exported/NAME if not given.
+    """
+    from skipbo_env.agents.agent import named_model
+
+    found = named_model(model)
+    folder = out or Path("exported") / found.name
+    if to == "onnx":
+        from training.onnx_export import write_onnx
+
+        written = write_onnx(found, folder)
+    else:
+        from training.export import add_networks
+
+        written = add_networks(found, folder)
+    for file in written:
+        print(file)
     return 0

@@ -819,7 +819,7 @@ def make_agent(
         raise AgentError(
             f"agent: no method {method!r:.40} in {text!r:.80}; the methods are {', '.join(METHODS)}"
         )
-    model = None if name == "planner" and method != "policy" else _model(name, models_dir)
+    model = None if name == "planner" and method != "policy" else named_model(name, models_dir)
     if model and (method == "policy" or (bare and not options and model.value is None)):
         _no_options(text, options)
         return PolicyAgent(model, name=text)
@@ -839,8 +839,13 @@ def make_agent(
     return SearchAgent(model, name=text, settings=settings, seed=seed)
 
 
-def _model(name: str, models_dir: str | os.PathLike[str] | None) -> Model:
-    """The model of a name or folder."""
+def named_model(name: str, models_dir: str | os.PathLike[str] | None = None) -> Model:
+    """The model of a name or folder.
+
+    Raises:
+        AgentError: there is none.
+        ModelError: its files are damaged.
+    """
     folder = None
     with contextlib.suppress(OSError):  # a name that is too long for a file
         folder = find_model(name, models_dir)

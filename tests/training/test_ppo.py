@@ -104,11 +104,11 @@ def test_advantages_of_two_own_moves_and_the_opponents() -> None:
     last move, worth 0.6, and in between seat 1 played a stock card, which costs it 0.1:
     -0.1 + 0.6 - 0.3 = 0.2, and half of 0.4: 0.4. Its first: paid 0.1 for a stock card of its own:
     0.1 + 0.3 - 0.2 = 0.2, and half of 0.4: 0.4.
-    Seat 1's only move: paid 0.1 and then -1: -0.9 - (-0.5) = -0.4.
+    Seat 1's only move: paid 0.1 and then -1: -0.9 - (-0.5) = -0.4; what the first action paid it
+    was before its move.
     """
     players = [0, 0, 1, 0]
     rewards = [[0.1, -0.1], [0.0, 0.0], [-0.1, 0.1], [1.0, -1.0]]
-    rewards[0][1] = 0.0  # not paid to seat 1 before its first decision, and not counted if it were
     values = [0.2, 0.3, -0.5, 0.6]
     found, known = gae(players, rewards, values, [False, False, False, True], (0, 9.0))
     assert found == pytest.approx([0.4, 0.4, -0.4, 0.4])
