@@ -186,8 +186,11 @@ def train(
     else:
         earlier: list[dict[str, Any]] = []
         if config.start_from:
-            earlier = _runs_up_to(Path(config.start_from), config.algo)
-            learner.start_from(Path(config.start_from))
+            source = Path(config.start_from)
+            if (source / "config.json").exists():  # another learner's run is named as such
+                _runs_up_to(source, config.algo)
+            learner.start_from(source)
+            earlier = _runs_up_to(source, config.algo)
         folder.mkdir(parents=True, exist_ok=True)
         if earlier:  # kept here, so that the run needs the other's folder no more
             checkpoint.write_json(folder / "earlier.json", earlier)
