@@ -35,7 +35,7 @@ OPTIONS: dict[str, int] = {
 _NAME = re.compile(r"[a-z0-9][a-z0-9._:-]{0,99}")
 _OPTION = re.compile(r"([a-z_]{1,20})=([0-9]{1,9})")
 # Methods in which nothing is random, so that an agent keeps nothing.
-_REUSED = ("turn", "planner", "best")
+_REUSED = ("turn", "policy", "planner", "best")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from skipbo_env.game import Game, seed_to_u64
 from skipbo_env.rules import Rules
 
 _KINDS_OF_INTEGER = "iu"
+_KEPT = ("states", "seats", "begun", "deals", "bots", "samples", "unpaid")  # parts of a snapshot
 
 
 class SkipBoVectorEnv(VectorEnv):
@@ -268,6 +269,37 @@ class SkipBoVectorEnv(VectorEnv):
         actions = np.empty(self.num_envs, dtype=np.int64)
         batch.sample(self._table, actions)
         return actions
+
+    @property
+    def states(self) -> NDArray[np.int32]:
+        """The rows' games (see `engine.layout`), hidden cards and all, (num_envs, cells): to look
+        at, not to write to.
+        """
+        return self._table.states
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """The games and generators of all rows, copied; `restore` goes on from them."""
+        return {name: getattr(self._table, name).copy() for name in _KEPT}
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Go on as the environment did that the snapshot is of, made with the same arguments.
+
+        Returns:
+            (observations, infos), as from `reset`.
+
+        Raises:
+            ValueError: a part is missing or of another shape; nothing has changed.
+        """
+        for name in _KEPT:
+            part, given = getattr(self._table, name), snapshot.get(name)
+            if given is None or (given.shape, given.dtype) != (part.shape, part.dtype):
+                raise ValueError(f"snapshot: {name}: needs {part.dtype} of shape {part.shape}")
+        for name in _KEPT:
+            getattr(self._table, name)[...] = snapshot[name]
+        out = self._fresh()
+        self._run(batch.step, self._table, self._options(), out, batch.SHOW, self._no_actions)
+        self._dealt, self._broken = True, False
+        return self._observations(out), self._infos(out)
 
     def game(self, row: int) -> Game:
         """A copy of a row's game; it has no record, as rows keep no list of their actions."""

@@ -230,15 +230,15 @@ def _stretches(groups: list[tuple[str, int, int]]) -> Iterator[tuple[str, list[A
 # Training --------------------------------------------------------------------------------------
 
 
-def training_presets() -> str:
-    """Every setting of a run: its default, what presets change, what it means."""
-    meanings = cli._sentences()
+def training_presets(algo: str) -> str:
+    """Every setting of a learner's run: its default, what presets change, what it means."""
+    meanings, presets = cli._sentences(), config.ALL_PRESETS[algo]
     rows = []
-    for item in fields(config.Config):
-        values = [_plain(getattr(preset, item.name)) for preset in config.PRESETS.values()]
+    for item in fields(config.KINDS[algo]):
+        values = [_plain(getattr(preset, item.name)) for preset in presets.values()]
         meaning = " ".join(meanings[item.name].split())
         rows.append((f"`{item.name}`", *values, meaning))
-    return table(f"| setting | {' | '.join(config.PRESETS)} | meaning |", rows)
+    return table(f"| setting | {' | '.join(presets)} | meaning |", rows)
 
 
 def _plain(value: Any) -> str:
@@ -252,11 +252,11 @@ def results() -> str:
     rows = []
     for file in sorted((ROOT / "models").glob("*/results.json")):
         measured = json.loads(file.read_text(encoding="utf-8"))
-        for line in measured["results"]:
+        for line in [*measured["results"], *(measured.get("policy") or {"results": []})["results"]]:
             low, high = line["interval"]
             rows.append(
                 (
-                    measured["model"],
+                    line["agent"],
                     line["against"],
                     line["players"],
                     line["stock_size"],
@@ -427,7 +427,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "rules-presets": rules_presets,
     "rules-settings": rules_settings,
     "service-settings": service_settings,
-    "training-presets": training_presets,
+    "training-presets": lambda: training_presets("td"),
+    "training-presets-ppo": lambda: training_presets("ppo"),
 }
 
 

@@ -24,6 +24,7 @@ from skipbo_env.agents.agent import (
     AgentError,
     BestAgent,
     LevelAgent,
+    PolicyAgent,
     RuleAgent,
     TurnAgent,
     make_agent,
@@ -32,7 +33,15 @@ from skipbo_env.agents.flips import Flips, new_flips, search_flips
 from skipbo_env.agents.heuristics import choose_now
 from skipbo_env.agents.models import empty_network
 from skipbo_env.agents.network import Network
-from skipbo_env.agents.play import NETWORK, add_luck, new_tally, play_games, start_luck
+from skipbo_env.agents.play import (
+    NETWORK,
+    POLICY,
+    add_luck,
+    new_tally,
+    play_games,
+    start_luck,
+)
+from skipbo_env.agents.policy import PolicyWork, empty_policy, new_policy_work
 from skipbo_env.engine import layout
 from skipbo_env.engine.deal import deal
 from skipbo_env.engine.rng import mix64
@@ -98,7 +107,7 @@ def mix_stream(seed: int) -> int:
 
 
 def _compiled(agent: Any) -> bool:
-    return isinstance(agent, (RuleAgent, TurnAgent))
+    return isinstance(agent, (RuleAgent, TurnAgent, PolicyAgent))
 
 
 class Table:
@@ -132,6 +141,7 @@ class Table:
         self.agents = [self._agent(agent) for agent in agents]
         self._free_agents: list[list[Any]] = []
         self._free_works: dict[int, list[Flips]] = {}
+        self._free_policy_works: dict[int, list[PolicyWork]] = {}
 
     def _agent(self, given: str | Agent) -> Any:
         agent: Any = make_agent(given, seed=self.seed) if isinstance(given, str) else given
@@ -155,10 +165,13 @@ class Table:
         )
 
     def compiled(self, seats: NDArray[np.int64]) -> bool:
-        """Whether one kernel can play these games: known agents, two different models at most."""
+        """Whether one kernel can play these games: known agents, with two models at most by turn
+        search and two by their policy.
+        """
         used = [self.agents[a] for a in np.unique(seats)]
-        models = sum(isinstance(agent, TurnAgent) for agent in used)
-        return models <= 2 and all(map(_compiled, used))
+        by_search = sum(isinstance(agent, TurnAgent) for agent in used)
+        by_policy = sum(isinstance(agent, PolicyAgent) for agent in used)
+        return by_search <= 2 and by_policy <= 2 and all(map(_compiled, used))
 
     def play(self, seats: NDArray[np.int64], seeds: NDArray[np.uint64]) -> Games:
         """One game for each row of agents, shape (games, sides), on its seed's deal."""
@@ -191,6 +204,13 @@ class Table:
         except IndexError:  # a thread's first chunk
             return new_flips(self._new_state(), net)
 
+    def _take_policy_work(self, agent: int) -> PolicyWork:
+        try:
+            return self._free_policy_works.setdefault(agent, []).pop()
+        except IndexError:  # a thread's first chunk
+            policy = empty_policy() if agent < 0 else self.agents[agent].network
+            return new_policy_work(policy, self.rules.num_actions)
+
     def _new_state(self) -> layout.State:
         return layout.new_state(self.rules, two_ended=self.two_ended)
 
@@ -198,11 +218,15 @@ class Table:
         rules = self.rules
         codes = np.zeros(len(self.agents), np.int64)
         models: list[int] = []
+        policies: list[int] = []
         for a in np.unique(games.seats).tolist():
             agent = self.agents[a]
             if isinstance(agent, TurnAgent):
                 codes[a] = NETWORK + len(models)
                 models.append(a)
+            elif isinstance(agent, PolicyAgent):
+                codes[a] = POLICY + len(policies)
+                policies.append(a)
             else:
                 codes[a] = agent.kind
         slots = [*models, -1, -1][:2]
@@ -211,6 +235,9 @@ class Table:
         nodes = [self.agents[a].max_nodes if a >= 0 else 1 for a in slots]
         look = [self.agents[a].flips if a >= 0 else False for a in slots]
         noise = [self.agents[a].noise if a >= 0 else 0.0 for a in slots]
+        pair = [*policies, -1, -1][:2]
+        policy, other_policy = (empty_policy() if a < 0 else self.agents[a].network for a in pair)
+        policy_work, other_policy_work = (self._take_policy_work(a) for a in pair)
         seats = codes[games.seats][:, np.arange(rules.players) % rules.sides]
         first = layout.first_player_code(rules)
         play_games(
@@ -225,6 +252,10 @@ class Table:
             np.array(nodes),
             np.array(look),
             np.array(noise),
+            policy,
+            policy_work,
+            other_policy,
+            other_policy_work,
             np.zeros(1, np.uint64),
             new_tally(),
             games.winners,
@@ -234,6 +265,8 @@ class Table:
         )
         for a, work in zip(slots, works, strict=True):
             self._free_works[a].append(work)
+        for a, scratch in zip(pair, (policy_work, other_policy_work), strict=True):
+            self._free_policy_works[a].append(scratch)
 
     def deal(self, seed: int) -> Game:
         """A game just dealt, that can be recorded."""
@@ -274,6 +307,8 @@ class Table:
                     game.state, net, work, agent.max_nodes, agent.flips, streams, 0, agent.noise
                 )
                 plan = work.outer.path[:length].tolist()
+            elif isinstance(agent, PolicyAgent):
+                plan = [agent.act(game)]
             else:  # it gets a game that its seat could be in, not this one
                 guess = game.determinize(game.player, int(guesses.integers(1 << 63)))
                 plan = agent.plan(guess) if hasattr(agent, "plan") else [int(agent.act(guess))]

@@ -3,7 +3,7 @@ resume from.
 
 config.json        the resolved settings
 earlier.json       those of the runs that it started from, if any
-checkpoint.pt      network, optimiser and counters of the last checkpoint
+checkpoint.pt      network, optimiser and counters of the last checkpoint; with PPO the games too
 best.pt            the network that did best in evaluation, with its result
 log.jsonl          one line an iteration and evaluation
 tensorboard/       the same for TensorBoard
@@ -13,38 +13,15 @@ model/             the model folder that the run makes of its best network
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from training.config import Config
-
-
-class CheckpointError(ValueError):
-    """A run that cannot be resumed; the message names the file."""
-
-
-def write_atomically(path: Path, write: Any) -> None:
-    """Write a file so that its old content stays until the new one is whole.
-
-    Args:
-        path: the file.
-        write: called with an open binary file.
-    """
-    partial = path.with_suffix(path.suffix + ".partial")
-    try:
-        with open(partial, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise CheckpointError(
-            f"{path}: could not be written ({error.strerror}); the earlier file stands"
-        ) from None
+from training.config import Settings, load_settings
+from training.files import CheckpointError as CheckpointError
+from training.files import write_atomically
+from training.files import write_json as write_json
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
@@ -69,13 +46,7 @@ def load(path: Path) -> dict[str, Any]:
     return state
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Write JSON atomically."""
-    text = json.dumps(data, indent=2) + "\n"
-    write_atomically(path, lambda file: file.write(text.encode()))
-
-
-def settings_of(folder: Path, config: Config, *, resume: bool) -> Config:
+def settings_of(folder: Path, config: Settings, *, resume: bool) -> Settings:
     """The settings to run with: the given ones, or those of the run to resume. Writes nothing.
 
     Raises:
@@ -86,7 +57,7 @@ def settings_of(folder: Path, config: Config, *, resume: bool) -> Config:
         if not file.is_file():
             raise CheckpointError(f"{folder}: holds no run to resume")
         try:
-            return Config.load(file)
+            return load_settings(file)
         except ValueError as error:
             raise CheckpointError(f"{file}: {error}") from None
     if file.exists():

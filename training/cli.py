@@ -1,5 +1,5 @@
-"""The subcommands `skipbo train`, `evaluate`, `tournament` and `plot`: options in, progress bars
-and tables out.
+"""The subcommands `skipbo train`, `evaluate`, `tournament`, `plot` and `export`: options in,
+progress bars and tables out.
 
 Only `train` imports torch, and only when it runs.
 """
@@ -23,42 +23,44 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from training.config import PRESETS, Config
+from training.config import ALL_PRESETS, KINDS, Config, PpoConfig, Settings, load_settings
 
 
 def _sentences() -> dict[str, str]:
-    """The sentence under each setting in the source of `Config`."""
-    body = ast.parse(inspect.getsource(Config)).body[0]
-    if not isinstance(body, ast.ClassDef):
-        return {}
-    found = {}
-    for item, after in zip(body.body, body.body[1:], strict=False):
-        if (
-            isinstance(item, ast.AnnAssign)
-            and isinstance(item.target, ast.Name)
-            and isinstance(after, ast.Expr)
-            and isinstance(after.value, ast.Constant)
-        ):
-            found[item.target.id] = str(after.value.value)
+    """The sentence under each setting in the source of the settings' classes."""
+    found: dict[str, str] = {}
+    kinds: list[type[Settings]] = [Settings, *KINDS.values()]
+    for kind in kinds:
+        body = ast.parse(inspect.getsource(kind)).body[0]
+        if not isinstance(body, ast.ClassDef):
+            continue
+        for item, after in zip(body.body, body.body[1:], strict=False):
+            if (
+                isinstance(item, ast.AnnAssign)
+                and isinstance(item.target, ast.Name)
+                and isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+            ):
+                found.setdefault(item.target.id, str(after.value.value))
     return found
 
 
 def _overrides() -> type:
-    """A dataclass with every setting of `Config`, None where the preset's value stands."""
+    """A dataclass with every setting of every learner, None where the preset's value stands."""
     sentences = _sentences()
-    hints = typing.get_type_hints(Config)
+    hints = {**typing.get_type_hints(PpoConfig), **typing.get_type_hints(Config)}
+    names = dict.fromkeys(field.name for kind in KINDS.values() for field in fields(kind))
+
+    def told(name: str) -> str:
+        learners = [algo for algo, kind in KINDS.items() if hasattr(kind, name)]
+        only = "" if len(learners) == len(KINDS) else f"({learners[0]} only) "
+        return only + sentences.get(name, "")
+
     return make_dataclass(
         "Overrides",
         [
-            (
-                field.name,
-                Annotated[
-                    hints[field.name] | None,
-                    tyro.conf.arg(help=sentences.get(field.name, "")),
-                ],
-                None,
-            )
-            for field in fields(Config)
+            (name, Annotated[hints[name] | None, tyro.conf.arg(help=told(name))], None)
+            for name in names
         ],
     )
 
@@ -68,8 +70,8 @@ Overrides = _overrides()
 
 def train(
     *,
-    preset: Literal["smoke", "default", "long", "gpu"] = "default",
-    algo: Literal["td"] = "td",
+    preset: Literal["smoke", "default", "long", "distilled", "gpu"] = "default",
+    algo: Literal["td", "ppo"] = "td",
     run: Path | None = None,
     resume: bool = False,
     settings: Overrides = Overrides(),  # type: ignore[valid-type]  # noqa: B008
@@ -82,15 +84,17 @@ def train(
         skipbo train --preset smoke
         skipbo train --preset default --run runs/big --hidden 256
         skipbo train --run runs/big --resume
+        skipbo train --algo ppo --preset distilled
 
     Args:
-        preset: the settings to start from: smoke is three minutes on two cores.
-        algo: how to learn: td is TD(lambda) of afterstate values with turn search.
-        run: the run's folder; runs/PRESET if not given.
+        preset: the settings to start from: smoke is three minutes on two cores. td has long, ppo
+            has distilled, which imitates the shipped model first.
+        algo: how to learn: td is TD(lambda) of afterstate values with turn search, ppo a policy
+            that decides in one forward pass.
+        run: the run's folder; runs/PRESET if not given, with ppo runs/ppo-PRESET.
         resume: go on from the folder's last checkpoint, with its settings.
         settings: overrides.
     """
-    del algo
     from training.run import train as train_run
 
     given = {name: value for name, value in vars(settings).items() if value is not None}
@@ -98,10 +102,16 @@ def train(
         raise ValueError(
             f"--{next(iter(given)).replace('_', '-')}: cannot change when a run is resumed"
         )
-    config = replace(PRESETS[preset], **given)
-    folder = run or Path("runs") / preset
+    presets = ALL_PRESETS[algo]
+    if preset not in presets:
+        raise ValueError(f"--preset: {algo} has {', '.join(presets)}, not {preset}")
+    for name in given:
+        if not hasattr(KINDS[algo], name):
+            raise ValueError(f"--{name.replace('_', '-')}: is no setting of --algo {algo}")
+    config: Settings = replace(presets[preset], **given)
+    folder = run or Path("runs") / (preset if algo == "td" else f"{algo}-{preset}")
     if resume and (folder / "config.json").is_file():
-        config = Config.load(folder / "config.json")
+        config = load_settings(folder / "config.json")
     console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
@@ -381,7 +391,8 @@ def plot(
     x: Literal["games", "iterations", "hours"] = "games",
     against: str | None = None,
 ) -> int:
-    """Draw the learning curves of training runs: win rate, TD error, calibration, speed.
+    """Draw the learning curves of training runs: win rate, TD error and calibration (with PPO
+    entropy and explained variance), speed.
 
     For example:
 
@@ -404,4 +415,40 @@ def plot(
     logs = [read_log(folder) for folder in runs]
     draw_runs(out, list(zip(names, logs, strict=True)), x=x, against=against)
     print(out)
+    return 0
+
+
+def export(
+    model: tyro.conf.Positional[str],
+    *,
+    to: Literal["safetensors", "onnx"] = "safetensors",
+    out: Path | None = None,
+) -> int:
+    """Write a model's networks for other programs, or into another model's folder.
+
+    For example:
+
+        skipbo export two-player --to onnx
+        skipbo export runs/ppo-distilled/model --out models/mine
+
+    Args:
+        model: a model's name or folder.
+        to: onnx writes value.onnx and policy.onnx (see docs/formats.md), safetensors a model
+            folder as it is, or what a model's folder lacks into it.
+        out: the folder; exported/NAME if not given.
+    """
+    from skipbo_env.agents.agent import named_model
+
+    found = named_model(model)
+    folder = out or Path("exported") / found.name
+    if to == "onnx":
+        from training.onnx_export import write_onnx
+
+        written = write_onnx(found, folder)
+    else:
+        from training.export import add_networks
+
+        written = add_networks(found, folder)
+    for file in written:
+        print(file)
     return 0

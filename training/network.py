@@ -1,5 +1,5 @@
-"""The value network as a PyTorch module: what is learned, and what of it the compiled forward pass
-needs.
+"""The networks as PyTorch modules: what is learned, and what of it the compiled forward passes
+need.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from torch import nn
 from torch.nn import functional
 
 from skipbo_env.agents.network import Network, num_rows, row_groups
+from skipbo_env.agents.policy import Policy, num_inputs, num_outputs
+from skipbo_env.rules import Rules
 
 
 def factor_matrix(players: int, boards: int) -> torch.Tensor:
@@ -118,15 +120,61 @@ class ValueNetwork(nn.Module):
 
     def compiled(self) -> Network:
         """The weights for `skipbo_env.agents.network`, as float32 copies."""
-
-        def array(tensor: torch.Tensor) -> np.ndarray:
-            return np.ascontiguousarray(tensor.detach().cpu().float().numpy().copy())
-
         return Network(
-            array(self.first_layer_rows()),
-            array(self.b1),
-            array(self.w2),
-            array(self.b2),
-            array(self.w3),
-            array(self.b3),
+            _array(self.first_layer_rows()),
+            _array(self.b1),
+            _array(self.w2),
+            _array(self.b2),
+            _array(self.w3),
+            _array(self.b3),
         )
+
+
+class PolicyNetwork(nn.Module):
+    """Policy and value of the seat to move, from an arranged observation (see
+    `skipbo_env.agents.policy`): linear -> ReLU -> linear -> ReLU, then one linear layer for each.
+
+    Args:
+        rules: the table's players and teams.
+        hidden: width of the first layer.
+        hidden2: width of the second.
+    """
+
+    def __init__(self, rules: Rules, hidden: int, hidden2: int) -> None:
+        super().__init__()
+        self.layer1 = nn.Linear(num_inputs(rules), hidden)
+        self.layer2 = nn.Linear(hidden, hidden2)
+        self.policy = nn.Linear(hidden2, num_outputs(rules))
+        self.value = nn.Linear(hidden2, 1)
+        for layer, gain in (
+            (self.layer1, math.sqrt(2)),
+            (self.layer2, math.sqrt(2)),
+            (self.policy, 0.01),  # so that the first policy is close to uniform
+            (self.value, 1.0),
+        ):
+            nn.init.orthogonal_(layer.weight, gain)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits, shape (batch, actions), and values, shape (batch,); float32 under autocast
+        too.
+        """
+        x = functional.relu(self.layer1(inputs))
+        x = functional.relu(self.layer2(x))
+        return self.policy(x).float(), self.value(x).float().squeeze(-1)
+
+    def compiled(self) -> Policy:
+        """The policy's weights for `skipbo_env.agents.policy`, as float32 copies."""
+        return Policy(
+            _array(self.layer1.weight.T),
+            _array(self.layer1.bias),
+            _array(self.layer2.weight.T),
+            _array(self.layer2.bias),
+            _array(self.policy.weight.T),
+            _array(self.policy.bias),
+        )
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    """A float32 copy, row by row."""
+    return np.ascontiguousarray(tensor.detach().cpu().float().numpy()).copy()

@@ -17,6 +17,13 @@ from numpy.typing import NDArray
 FORMATS = (".png", ".svg", ".pdf")
 COLOURS = ("#1f6fb4", "#d1541b", "#2c8c4a", "#8a4fb0", "#b8860b", "#c2356f", "#4c5a67")
 INK, FAINT = "#22262b", "#d9dde2"
+# What learners tell of an iteration beside their speed: TD(lambda) the first two, PPO the others.
+CURVES = {
+    "td_error": "TD error (root mean square)",
+    "calibration_gap": "Calibration gap (mean over ten bins)",
+    "entropy": "Entropy of the policy (nats)",
+    "explained_variance": "Explained variance of the values",
+}
 X_AXES = {"games": "games learned from", "iterations": "iterations", "hours": "CPU hours"}
 
 
@@ -157,7 +164,7 @@ def draw_runs(
     x: str = "games",
     against: str | None = None,
 ) -> None:
-    """Learning curves: win rate with intervals, TD error, calibration, speed.
+    """Learning curves: win rate with intervals, what CURVES has of the runs, speed.
 
     Args:
         path: the picture.
@@ -175,8 +182,17 @@ def draw_runs(
         "iterations": ("iteration", 1.0),
         "hours": ("cpu_seconds", 1 / 3600),
     }[x]
-    figure = _figure(9.6, 6.2)
-    win, error, gap, speed = figure.subplots(2, 2).flat
+    told = [
+        number
+        for number in CURVES
+        if any(line["kind"] == "train" and _has(line, (number,)) for _, log in runs for line in log)
+    ]
+    rows = 1 + (len(told) + 1) // 2
+    figure = _figure(9.6, 3.1 * rows)
+    win, *curves, speed = figure.subplots(rows, 2).flat
+    for spare in curves[len(told) :]:
+        spare.remove()
+    del curves[len(told) :]
     shown = set()
     for place, (name, lines) in enumerate(runs):
         colour = COLOURS[place % len(COLOURS)]
@@ -190,8 +206,10 @@ def draw_runs(
             at, rate, low, high = _columns(lines, "evaluation", wanted)
             win.fill_between(at * scale, low, high, color=colour, alpha=0.16, linewidth=0)
             win.plot(at * scale, rate, color=colour, marker="o", markersize=3, label=name)
-        for axes, number in ((error, "td_error"), (gap, "calibration_gap")):
+        for axes, number in zip(curves, told, strict=True):
             at, values = _columns(lines, "train", [key, number])
+            if not len(at):  # another learner's number
+                continue
             axes.plot(at * scale, values, color=colour, alpha=0.22, linewidth=0.7)
             axes.plot(at * scale, _smooth(values), color=colour, linewidth=1.6, label=name)
         at, values = _columns(lines, "train", [key, "decisions_per_s"])
@@ -199,18 +217,18 @@ def draw_runs(
         speed.plot(at * scale, _smooth(values), color=colour, linewidth=1.6, label=name)
     label = X_AXES[x]
     _plain(win, f"Win rate against {', '.join(sorted(shown)) or '(not evaluated yet)'}", label)
-    _plain(error, "TD error (root mean square)", label)
-    _plain(gap, "Calibration gap (mean over ten bins)", label)
+    for axes, number in zip(curves, told, strict=True):
+        _plain(axes, CURVES[number], label)
     _plain(speed, "Decisions learned per second", label)
     _percent(win)
-    for axes in (error, gap, speed):
+    for axes in (*curves, speed):
         _from_zero(axes)
     _large(speed, "y")
-    for axes in (win, error, gap, speed):
+    for axes in (win, *curves, speed):
         axes.set_xlim(left=0)
         if x == "games":
             _large(axes, "x")
-    (win if shown else error).legend(fontsize=8, frameon=False, loc="lower right")
+    (win if shown else speed).legend(fontsize=8, frameon=False, loc="lower right")
     _save(figure, path)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from skipbo_env.agents import TurnAgent, load_model, make_agent
+from skipbo_env.agents import TurnAgent, load_model
 from skipbo_env.agents.flips import new_flips, search_flips
 from skipbo_env.agents.turn import MAX_NODES
 from skipbo_env.engine import layout
@@ -160,74 +160,115 @@ def measure(
     model = load_model(folder)
     size = model.config.get("stock_size")
     rules = Rules(players=model.players, teams=model.teams, stock_size=size)
-    old = kept if kept and (kept.get("sha256"), kept.get("seed")) == (model.sha256, SEED) else {}
+    kept = kept if kept and kept.get("seed") == SEED else {}
+    old = kept if kept.get("sha256") == model.sha256 else {}
+    old_policy = kept.get("policy") or {}
+    if old_policy.get("sha256") != model.policy_sha256:
+        old_policy = {}
 
-    def line(against: str, name: str, table: Rules, count: int) -> dict[str, Any]:
+    def line(against: str, name: str, table: Rules, count: int, method: str = "") -> dict[str, Any]:
         options: dict[str, Any] = {"rules": table, "seed": SEED, "workers": workers}
         result: dict[str, Any] | None = None
-        for there in [*old.get("results", []), old.get("previous") or {}]:
+        known = [*old.get("results", []), old.get("previous") or {}]
+        for there in old_policy.get("results", []) if method else known:
             wanted = (name, table.stocks, -(-count // table.sides) * table.sides)
             if (there.get("against"), there.get("stock_size"), there.get("games")) == wanted:
                 result = dict(there)
         if result is None:
-            result = evaluate(str(folder), against, games=count, **options)
+            result = evaluate(f"{method}{folder}", against, games=count, **options)
             result.pop("rules")
-        result.update(agent=folder.name, against=name, stock_size=table.stocks)
-        first = evaluate(str(folder), against, games=FIRST_UNITS * table.sides, **options)
+        result.update(agent=f"{method}{folder.name}", against=name, stock_size=table.stocks)
+        first = evaluate(f"{method}{folder}", against, games=FIRST_UNITS * table.sides, **options)
         wins = round(first["win_rate"] * first["games"])
         result["first"] = {"units": FIRST_UNITS, "wins": wins}
         low, high = result["interval"]
         print(
-            f"{name}, {table.stocks} cards: {result['win_rate']:.2%} ({low:.2%} to {high:.2%})",
+            f"{result['agent']} against {name}, {table.stocks} cards: {result['win_rate']:.2%} "
+            f"({low:.2%} to {high:.2%})",
             file=sys.stderr,
         )
         return result
 
-    results = [
-        line(opponent, opponent, table, int(games * share))
-        for opponent, table, share in lines(rules)
-    ]
-    match = None
-    if previous is not None:
-        name = previous
-        if Path(previous).is_dir():
-            before = load_model(previous)
-            name = f"{before.name} {before.sha256[:8]}"
-        match = line(previous, name, rules, games // 2)
-    agent = make_agent(str(folder))
-    return {
+    policy = None
+    if model.policy is not None:
+        panel = [
+            (against, table, share) for against, table, share in lines(rules) if table == rules
+        ]
+        policy = {
+            "sha256": model.policy_sha256,
+            "results": [
+                line(against, against, table, int(games * share), "policy:")
+                for against, table, share in panel
+            ],
+        }
+    measured: dict[str, Any] = {
         "model": folder.name,
         "sha256": model.sha256,
         "seed": SEED,
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
         "compiled_for": compiled_for(),
-        "results": results,
-        "previous": match,
-        "calibration": calibration(agent, rules, max(games // 20, 20)),
-        "thinking": think_times(agent, rules),
+        "results": [],
+        "previous": None,
+        "calibration": None,
+        "thinking": None,
     }
+    if model.value is not None:
+        measured["results"] = [
+            line(opponent, opponent, table, int(games * share))
+            for opponent, table, share in lines(rules)
+        ]
+        if previous is not None:
+            name = previous
+            if Path(previous).is_dir():
+                before = load_model(previous)
+                name = f"{before.name} {before.sha256[:8]}"
+            measured["previous"] = line(previous, name, rules, games // 2)
+        agent = TurnAgent(model)
+        measured["calibration"] = calibration(agent, rules, max(games // 20, 20))
+        measured["thinking"] = think_times(agent, rules)
+    if policy:
+        measured["policy"] = policy
+    return measured
 
 
-def table_of(measured: dict[str, Any]) -> str:
-    """The card's table."""
-    previous = measured["previous"]
-    told = [(r["against"], r) for r in measured["results"]]
-    if previous:
-        told.append((f"the release before ({previous['against']})", previous))
+def _rows(told: list[tuple[str, dict[str, Any]]]) -> str:
     rows = "\n".join(
         f"| {name} | {r['stock_size']} | {r['win_rate']:.2%} "
         f"| {r['interval'][0]:.2%} to {r['interval'][1]:.2%} "
         f"| {r['stalemate_rate'] + r['truncated_rate']:.2%} | {r['games']:,} |"
         for name, r in told
     )
+    return f"""| against | stock cards | win rate | 95% interval | no winner | games |
+|---|---|---|---|---|---|
+{rows}"""
+
+
+def table_of(measured: dict[str, Any]) -> str:
+    """The card's results: by turn search, where it has a value network, and by its policy."""
+    parts = []
+    if measured["results"]:
+        parts.append(_by_turn_search(measured))
+    if measured.get("policy"):
+        told = [(r["against"], r) for r in measured["policy"]["results"]]
+        parts.append(f"""By its policy, one forward pass a decision, in paired games, seed
+{measured["seed"]}, by `python -m training.report models/{measured["model"]}`:
+
+{_rows(told)}""")
+    text = "\n\n".join(parts)
+    return f"{BEGIN}\n{text}\n{END}"
+
+
+def _by_turn_search(measured: dict[str, Any]) -> str:
+    previous = measured["previous"]
+    told = [(r["against"], r) for r in measured["results"]]
+    if previous:
+        told.append((f"the release before ({previous['against']})", previous))
     thinking, said = measured["thinking"], measured["calibration"]
-    return f"""{BEGIN}
-Paired games (one deal, seats swapped; the pair is the unit), seed {measured["seed"]}, turn search,
+    n = measured["seed"]
+    return f"""Paired games (one deal, seats swapped; the pair is the unit), seed {n}, turn search,
 by `python -m training.report models/{measured["model"]}`:
 
-| against | stock cards | win rate | 95% interval | no winner | games |
-|---|---|---|---|---|---|
-{rows}
+{_rows(told)}
 
 A turn search took {thinking["mean_ms"]:.2f} ms of CPU in the mean, {thinking["p99_ms"]:.1f} ms at
 the 99th percentile and {thinking["max_ms"]:.0f} ms at most, over {thinking["searches"]:,} searches
@@ -237,8 +278,7 @@ of its own games ({measured["machine"]}).
 
 In {said["games"]:,} games against itself that it has not learned from (seed {said["seed"]},
 {said["endings"]:,} values) the Brier score is {said["brier"]:.4f}, and a value is
-{said["gap"]:.2%} from the share of games won in the mean over {len(said["bins"])} bins.
-{END}"""
+{said["gap"]:.2%} from the share of games won in the mean over {len(said["bins"])} bins."""
 
 
 def write_card(folder: Path, measured: dict[str, Any]) -> None:
@@ -273,7 +313,8 @@ def main(argv: list[str] | None = None) -> int:
         options.folder, options.games, options.workers, previous=options.previous, kept=kept
     )
     results.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
-    draw_calibration(picture, measured["calibration"])
+    if measured["calibration"]:
+        draw_calibration(picture, measured["calibration"])
     write_card(options.folder, measured)
     return 0
 

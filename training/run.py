@@ -10,32 +10,68 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch.utils.tensorboard import SummaryWriter
 
-from skipbo_env.agents.agent import TurnAgent
-from skipbo_env.agents.models import Model
-from skipbo_env.agents.network import Network
+from skipbo_env.agents.agent import Agent
 from skipbo_env.rules import Rules
-from training import checkpoint
+from training import checkpoint, ppo, td
 from training.arena import Match, run_match, summary
-from training.config import Config
-from training.export import export_model
-from training.start import earlier_runs, find_start
-from training.td import Learner
+from training.config import Config, PpoConfig, Settings
+from training.start import earlier_runs
 
 EVALUATION_SEED = 90_000_000  # far from the seeds of training and of published matches
 
 
-def panel(network: Network, config: Config) -> dict[str, dict[str, Any]]:
-    """The network's paired matches against each opponent of the panel, at the real turn limit."""
+class Learner(Protocol):
+    """What a run needs of `td.Learner` and `ppo.Learner`; see there."""
+
+    iteration: int
+    totals: dict[str, float]
+
+    def iterate(self) -> dict[str, float]:
+        """One round of playing and learning; numbers for the log."""
+
+    def agent(self) -> Agent:
+        """What has been learned so far, to play with."""
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """What `best.pt` keeps of it."""
+
+    def export(self, folder: Path, trained: dict[str, Any]) -> None:
+        """Write it as a model folder."""
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint needs."""
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint's state."""
+
+    def start_from(self, name: str) -> list[dict[str, Any]]:
+        """Take over what a run or model has learned; the settings of the runs behind it."""
+
+
+def learner_of(config: Settings) -> Learner:
+    """The learner that the settings are of, as it stands before the first iteration."""
+    if isinstance(config, PpoConfig):
+        if config.device == "cpu":
+            torch.set_num_threads(config.threads)
+        return ppo.Learner(config)
+    if isinstance(config, Config):
+        if config.device == "cpu":
+            torch.set_num_threads(1)  # its threads play games
+        return td.Learner(config)
+    raise TypeError(f"no learner has settings of {type(config).__name__}")
+
+
+def panel(agent: Agent, config: Settings) -> dict[str, dict[str, Any]]:
+    """The agent's paired matches against each opponent of the panel, at the real turn limit."""
     rules = Rules(players=config.players, teams=config.teams, stock_size=config.stock_size)
-    model = Model("candidate", Path(), {}, config.players, config.teams, rules.boards, network, "")
     results = {}
     for opponent in config.opponents:
-        match = Match(TurnAgent(model), opponent, rules, seed=EVALUATION_SEED)
+        match = Match(agent, opponent, rules, seed=EVALUATION_SEED)
         # Weak opponents are told apart by a fifth of the games.
         units = (
             config.eval_pairs
@@ -85,7 +121,7 @@ def _revision() -> str:
 
 
 def train(
-    config: Config,
+    config: Settings,
     folder: Path,
     *,
     resume: bool = False,
@@ -108,8 +144,7 @@ def train(
         CheckpointError: the folder cannot be used, or a file cannot be written or read.
     """
     config = checkpoint.settings_of(folder, config, resume=resume)
-    torch.set_num_threads(1 if config.device == "cpu" else torch.get_num_threads())
-    learner = Learner(config)
+    learner = learner_of(config)
     best: dict[str, Any] = {"score": -1.0}
     file = folder / "checkpoint.pt"
     if resume:
@@ -124,9 +159,7 @@ def train(
     else:
         earlier: list[dict[str, Any]] = []
         if config.start_from:
-            start = find_start(config.start_from)
-            learner.start_from(start)
-            earlier = start.earlier
+            earlier = learner.start_from(config.start_from)
         folder.mkdir(parents=True, exist_ok=True)
         if earlier:  # kept here, so that the run needs the other's folder no more
             checkpoint.write_json(folder / "earlier.json", earlier)
@@ -154,7 +187,7 @@ def train(
             log("train", learner.iterate())
             last = learner.iteration == config.iterations
             if last or learner.iteration % config.eval_every == 0:
-                results = panel(learner.average.compiled(), config)
+                results = panel(learner.agent(), config)
                 score = results[config.opponents[-1]]["win_rate"]
                 numbers: dict[str, Any] = {"iteration": learner.iteration, **learner.totals}
                 for opponent, result in results.items():
@@ -171,13 +204,11 @@ def train(
                     }
                     best = {
                         "score": score,
-                        "network": learner.average.state_dict(),
+                        "network": learner.weights(),
                         "trained": {**trained, "evaluation": results},
                     }
                     checkpoint.save(folder / "best.pt", best)
-                    export_model(
-                        folder / "model", learner.average.compiled(), config, best["trained"]
-                    )
+                    learner.export(folder / "model", best["trained"])
             if last or stopped or learner.iteration % config.checkpoint_every == 0:
                 checkpoint.save(folder / "checkpoint.pt", learner.state())
     writer.close()

@@ -19,7 +19,7 @@ from skipbo_env.agents.models import ModelError, find_model, load_model
 from skipbo_env.agents.network import Network, row_groups
 from skipbo_env.rules import Rules
 from training.checkpoint import CheckpointError, load
-from training.config import Config
+from training.config import Config, load_settings
 from training.network import ValueNetwork
 
 TOTALS = ("games", "decisions", "seconds", "cpu_seconds")
@@ -113,6 +113,25 @@ def earlier_runs(folder: Path) -> list[dict[str, Any]]:
     return runs
 
 
+def runs_up_to(folder: Path, algo: str) -> list[dict[str, Any]]:
+    """The same and the folder's own run: what a run that starts from it has behind it.
+
+    Raises:
+        CheckpointError: the folder holds no settings, or none that can be read, or another
+            learner's.
+    """
+    file = folder / "config.json"
+    try:
+        settings = load_settings(file)
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"start_from: {file}: {error}") from None
+    if settings.algo != algo:
+        raise CheckpointError(
+            f"start_from: {folder}: is a run of --algo {settings.algo}, not {algo}"
+        )
+    return [*earlier_runs(folder), settings.to_dict()]
+
+
 def find_start(name: str) -> Start:
     """A run's folder, a model's folder, or the name of a model that ships.
 
@@ -124,21 +143,19 @@ def find_start(name: str) -> Start:
         if not folder.is_dir():
             found = find_model(name)
             if found is None:
-                raise ValueError("is no run, and no model")
+                raise ValueError(f"{folder}: is no run, and no model")
             folder = found
         if (folder / "value.safetensors").exists():
             return _model(folder)
         return _run(folder)
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"start_from: {folder}: {error}") from None
+        text = str(error).removeprefix("start_from: ")
+        raise CheckpointError(f"start_from: {text}") from None
 
 
 def _run(folder: Path) -> Start:
-    file = folder / "config.json"
-    try:
-        config = Config.load(file)
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{file}: {error}") from None
+    earlier = runs_up_to(folder, Config.algo)
+    config = Config.from_dict(earlier[-1])
     state = load(folder / "checkpoint.pt")
     table = Table(config.players, config.teams)
     mean = ValueNetwork(table.players, table.boards, config.hidden, config.hidden2)
@@ -148,7 +165,6 @@ def _run(folder: Path) -> Start:
     except (KeyError, RuntimeError) as error:
         text = str(error).splitlines()[0][:80]
         raise CheckpointError(f"checkpoint.pt: does not fit config.json ({text})") from None
-    earlier = [*earlier_runs(folder), config.to_dict()]
     return Start(folder, table, mean.compiled(), state, totals, earlier)
 
 
@@ -160,5 +176,7 @@ def _model(folder: Path) -> Start:
         config = Config.from_dict(model.config["training"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"config.json: does not tell its training ({error})") from None
+    if model.value is None:
+        raise ModelError("has no value network")
     earlier = [*trained.get("earlier", []), config.to_dict()]
     return Start(folder, Table(model.players, model.teams), model.value, None, totals, earlier)

@@ -22,6 +22,7 @@ import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from skipbo_env.agents.agent import TurnAgent, make_agent
+from skipbo_env.agents.agent import Agent, TurnAgent, make_agent
 from skipbo_env.agents.heuristics import HEURISTICS
+from skipbo_env.agents.models import Model
 from skipbo_env.agents.network import Network, num_slots
 from skipbo_env.agents.play import NETWORK
 from skipbo_env.agents.turn import Work, new_work
@@ -38,8 +40,9 @@ from skipbo_env.engine.layout import State, new_state
 from training import selfplay
 from training.checkpoint import CheckpointError
 from training.config import Config, ConfigError
+from training.export import export_model
 from training.network import ValueNetwork
-from training.start import TOTALS, Start, Table, carry_over
+from training.start import TOTALS, Table, carry_over, find_start
 
 CHUNK = 32  # games that a thread plays in one go; part of the seeds, so a constant
 ENDINGS_PER_GAME = 1200
@@ -233,24 +236,30 @@ class Learner:
         self.totals = dict.fromkeys(TOTALS, 0.0)
         self.player = Player(config, self.average.compiled())
 
-    def start_from(self, source: Start) -> None:
-        """Take over weights and totals, and from a run at the same table the optimiser too; the
-        schedule begins anew.
+    def start_from(self, name: str) -> list[dict[str, Any]]:
+        """Take over weights and totals of a run or a model, and of a run at the same table the
+        optimiser too; the schedule begins anew.
+
+        Returns:
+            The settings of the runs behind it, the first one first.
 
         Raises:
-            CheckpointError: the widths are not those of the settings.
+            CheckpointError: there is no such run or model, or its widths are not those of the
+                settings.
         """
+        source = find_start(name)
         table = Table(self.config.players, self.config.teams)
         try:
             if source.state is not None and source.table == table:
                 self.load({**source.state, "iteration": 0})
-                return
+                return source.earlier
             self.network.take(carry_over(source.network, source.table, table))
         except (CheckpointError, RuntimeError) as error:
             text = str(error).splitlines()[0][:80]
             raise CheckpointError(f"start_from: {source.path}: {text}") from None
         self.average.load_state_dict(self.network.state_dict())
         self.totals = dict(source.totals)
+        return source.earlier
 
     def iterate(self) -> dict[str, float]:
         """Play, learn, and say how it went; numbers for the log."""
@@ -319,6 +328,23 @@ class Learner:
                 torch._foreach_lerp_(mean, weights, 1.0 - config.average)
             losses.append(loss.detach())
         return float(torch.stack(losses).mean()) if losses else math.nan
+
+    def agent(self) -> Agent:
+        """The mean of the weights, to play with: by turn search alone, since looking behind flips
+        takes three times as long.
+        """
+        config, network = self.config, self.average.compiled()
+        boards = config.rules.boards
+        model = Model("candidate", Path(), {}, config.players, config.teams, boards, network, "")
+        return TurnAgent(model, flips=False)
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """What `best.pt` keeps: the mean of the weights."""
+        return self.average.state_dict()
+
+    def export(self, folder: Path, trained: dict[str, Any]) -> None:
+        """Write the mean of the weights as a model folder."""
+        export_model(folder, self.average.compiled(), self.config, trained)
 
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint needs to go on as if nothing had happened."""

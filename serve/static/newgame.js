@@ -35,6 +35,7 @@ const ABOUT = {
 const KINDS = [
   ["level", "By strength"],
   ["turn", "Trained models"],
+  ["policy", "At a glance, without search"],
   ["search", "With search, which takes longer"],
   ["rules", "By rules"],
 ];

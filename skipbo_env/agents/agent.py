@@ -4,6 +4,7 @@
     planner                                 turn search on an evaluation written by hand
     two-player, PATH/TO/FOLDER              a model, played by turn search on its network
     turn:two-player                         the same, said outright
+    policy:two-player                       one forward pass of its policy network
     search:two-player                       rollouts of the endings that turn search finds best
     level:1 to level:10                     a beginner's play to the strongest, see `levels`
     best                                    the shipped model made for the game's rules, else greedy
@@ -43,6 +44,12 @@ from skipbo_env.agents.network import (
     evaluate_slots,
 )
 from skipbo_env.agents.planner import planner_network
+from skipbo_env.agents.policy import (
+    PolicyWork,
+    choose_by_policy,
+    judge_actions,
+    new_policy_work,
+)
 from skipbo_env.agents.search import (
     MAX_SAMPLES,
     Ending,
@@ -58,7 +65,7 @@ from skipbo_env.engine import layout, moves
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 
-METHODS = ("turn", "search")
+METHODS = ("turn", "search", "policy")
 MAX_BUDGET_MS = 3_600_000
 SAMPLES = 1000  # of a search that is given neither samples nor time
 # An ending that the network puts so much win probability behind the best is not looked at in play:
@@ -152,6 +159,7 @@ class TurnAgent:
         noise: float = 0.0,
         seed: int = 0,
     ) -> None:
+        _check_value(model)
         self.model = model
         self.method = "turn" if model else "planner"
         self.name = name or (model.name if model else "planner")
@@ -168,7 +176,7 @@ class TurnAgent:
 
     def network(self, rules: Rules) -> Network:
         """What judges endings under these rules."""
-        if self.model is None:
+        if self.model is None or self.model.value is None:
             return planner_network(rules.players, rules.teams)
         return self.model.value
 
@@ -299,8 +307,9 @@ class TurnAgent:
 
         Returns:
             {"method", "model", "sha256", "root": {"win": one number a side}, "moves": [{"action",
-            "win", "delta", "line", "line_ends", "same_as"}]}; win is the mover's probability, delta
-            its difference to the best. The planner's evaluation is no probability: it only ranks.
+            "prior", "win", "delta", "line", "line_ends", "same_as"}]}; win is the mover's
+            probability, delta its difference to the best, prior what the model's policy thinks of
+            the move, None without one. The planner's evaluation is no probability: it only ranks.
 
         Raises:
             AgentError: nothing is left to consider, or the model does not play these rules.
@@ -315,6 +324,7 @@ class TurnAgent:
         ranked = sorted(judged, key=lambda a: (-judged[a][0], a))
         best = judged[ranked[0]][0]
         model = self.model
+        priors = _priors(game, model)
         return {
             "method": self.method,
             "model": model.name if model else None,
@@ -323,6 +333,7 @@ class TurnAgent:
             "moves": [
                 {
                     "action": action,
+                    "prior": priors.get(action),
                     "win": judged[action][0] if model else None,
                     "delta": judged[action][0] - best if model else None,
                     "line": judged[action][1],
@@ -549,6 +560,7 @@ class SearchAgent:
         known = dict(zip((ending.slots for ending in endings), estimates, strict=True))
         judged: dict[int, tuple[Estimate, Ending]] = {}
         best = max(range(len(endings)), key=lambda e: estimates[e].delta)
+        priors = _priors(game, self.model)
         for action in chosen:  # ascending, so that a twin comes after its original
             if action in twins:
                 estimate, ending = judged[twins[action]]
@@ -571,6 +583,7 @@ class SearchAgent:
             moves_told.append(
                 {
                     "action": action,
+                    "prior": priors.get(action),
                     "win": estimate.win,
                     "win_se": estimate.win_se,
                     "delta": estimate.delta,
@@ -612,6 +625,117 @@ class SearchAgent:
         return sampler.estimates(), (sampler.samples, stopped)
 
 
+class PolicyAgent:
+    """The legal action that a model's policy network finds likeliest: one forward pass a decision.
+
+    Nothing in it is random; nothing hidden is read.
+
+    Args:
+        model: the model.
+        name: how it is shown.
+
+    Raises:
+        AgentError: the model has no policy.
+    """
+
+    method = "policy"
+
+    def __init__(self, model: Model, *, name: str | None = None) -> None:
+        if model.policy is None:
+            raise AgentError(
+                f"agent: {model.name} has no policy network (policy.safetensors); it plays by turn "
+                f"search, as {model.name}"
+            )
+        self.model = model
+        self.network = model.policy
+        self.name = name or f"policy:{model.name}"
+        self._works: dict[int, PolicyWork] = {}
+
+    def plays(self, rules: Rules) -> bool:
+        """Whether the model is made for these numbers of players and teams."""
+        return self.model.plays(rules)
+
+    def act(self, game_or_position: Game | Mapping[str, Any]) -> int:
+        """The id of the chosen action for the seat to move."""
+        game = _game(game_or_position)
+        check_plays(self, game.rules)
+        actions = game.rules.num_actions
+        if actions not in self._works:
+            self._works[actions] = new_policy_work(self.network, actions)
+        return int(choose_by_policy(game.state, self.network, self._works[actions]))
+
+    def suggest(
+        self,
+        game_or_position: Game | Mapping[str, Any],
+        *,
+        top: int | None = None,
+        allow: Iterable[int] | None = None,
+        avoid: Iterable[int] | None = None,
+    ) -> dict[str, Any]:
+        """Every legal move with the policy's probability to play it, likeliest first.
+
+        Args:
+            game_or_position: whose seat to move is advised.
+            top: how many moves to give; None for all.
+            allow: consider these actions only.
+            avoid: leave these actions out.
+
+        Returns:
+            {"method", "model", "sha256", "root": {}, "moves": [{"action", "prior", "same_as"}]}:
+            priors of all legal moves add up to 1. A policy has no win probability.
+
+        Raises:
+            AgentError: nothing is left to consider, or the model does not play these rules.
+        """
+        game = _game(game_or_position)
+        check_plays(self, game.rules)
+        chosen = _chosen(game, allow, avoid)
+        priors = _priors(game, self.model)
+        twins = _twins(game, chosen)
+        first = self.act(game)  # of twins the one that it plays
+        ranked = sorted(chosen, key=lambda a: (-priors[a], a != first, a))
+        return {
+            "method": self.method,
+            "model": self.model.name,
+            "sha256": self.model.policy_sha256,
+            "root": {},
+            "moves": [
+                {"action": action, "prior": priors[action], "same_as": twins.get(action)}
+                for action in ranked[:top]
+            ],
+        }
+
+
+def _priors(game: Game, model: Model | None) -> dict[int, float]:
+    """The probability of each legal action under the model's policy; empty without one.
+
+    Twins are the same move: they share alike.
+    """
+    if model is None or model.policy is None:
+        return {}
+    work = new_policy_work(model.policy, game.rules.num_actions)
+    judge_actions(game.state, model.policy, work)
+    legal = game.legal_actions()
+    logits = work.logits[legal].astype(np.float64)
+    weights = np.exp(logits - logits.max())
+    priors = dict(zip(legal, (weights / weights.sum()).tolist(), strict=True))
+    groups: dict[int, list[int]] = {}
+    for twin, action in _twins(game, legal).items():
+        groups.setdefault(action, [action]).append(twin)
+    for group in groups.values():
+        priors.update(dict.fromkeys(group, sum(priors[a] for a in group) / len(group)))
+    return priors
+
+
+def _check_value(model: Model | None) -> None:
+    """Refuse to search with a model that has nothing to judge endings by."""
+    if model is not None and model.value is None:
+        raise AgentError(
+            f"agent: {model.name} has no value network (value.safetensors); it plays by its policy "
+            f"alone, as policy:{model.name}"
+        )
+
+
 class LevelAgent:
     """Play of one of ten strengths: see `skipbo_env.agents.levels`.
 
@@ -632,6 +756,7 @@ class LevelAgent:
         model: Model | None = None,
         models_dir: str | os.PathLike[str] | None = None,
     ) -> None:
+        _check_value(model)
         self.level = level
         self.model = model
         self.name = f"level:{level}" if model is None else f"{model.name}?level={level}"
@@ -672,14 +797,14 @@ class LevelAgent:
 
 
 def model_for(rules: Rules, models_dir: str | os.PathLike[str] | None = None) -> Model | None:
-    """The first model, by name, that is made for these numbers of players and teams."""
+    """The first model, by name, with a value network for these numbers of players and teams."""
     for name in list_models(models_dir):
         folder = find_model(name, models_dir)
         try:
             model = load_model(folder) if folder else None
         except ModelError:  # another may do; `list_agents` names the damaged one
             continue
-        if model and model.plays(rules):
+        if model and model.value is not None and model.plays(rules):
             return model
     return None
 
@@ -728,7 +853,7 @@ def make_agent(
         models_dir: where models are looked for first.
 
     Returns:
-        An object with `name` and `act(game_or_position) -> int`; turn-search agents have `suggest`
+        An object with `name` and `act(game_or_position) -> int`; agents with a model have `suggest`
         too.
 
     Raises:
@@ -758,13 +883,17 @@ def make_agent(
         if level is None:
             return BestAgent(seed=seed, models_dir=models_dir)
         return LevelAgent(level, seed=seed, models_dir=models_dir)
-    if not colon or os.sep in method:
+    bare = not colon or os.sep in method
+    if bare:
         method, name = "turn", base
     if method not in METHODS:
         raise AgentError(
             f"agent: no method {method!r:.40} in {text!r:.80}; the methods are {', '.join(METHODS)}"
         )
-    model = None if name == "planner" else _model(name, models_dir)
+    model = None if name == "planner" and method != "policy" else named_model(name, models_dir)
+    if model and (method == "policy" or (bare and not options and model.value is None)):
+        _no_options(text, options)
+        return PolicyAgent(model, name=text)
     if method == "turn":
         level = None if model is None else _option(text, options, "level", len(LEVELS))
         max_nodes = _option(text, options, "max_nodes", MAX_NODES)
@@ -782,8 +911,13 @@ def make_agent(
     return SearchAgent(model, name=text, settings=settings, seed=seed)
 
 
-def _model(name: str, models_dir: str | os.PathLike[str] | None) -> Model:
-    """The model of a name or folder."""
+def named_model(name: str, models_dir: str | os.PathLike[str] | None = None) -> Model:
+    """The model of a name or folder.
+
+    Raises:
+        AgentError: there is none.
+        ModelError: its files are damaged.
+    """
     folder = None
     with contextlib.suppress(OSError):  # a name that is too long for a file
         folder = find_model(name, models_dir)
@@ -836,7 +970,7 @@ def _option(text: str, options: dict[str, str], name: str, most: int, least: int
 
 def list_agents(models_dir: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
     """The agents that have names, for a menu: rule-based ones, the planner, "best", levels, and
-    models with turn search and with search.
+    models with turn search, with search and by their policy.
 
     A damaged model is listed with its "error". "options" has the bounds of what an agent's text may
     set, "costly" tells of a level that searches.
@@ -864,10 +998,12 @@ def list_agents(models_dir: str | os.PathLike[str] | None = None) -> list[dict[s
         else:
             entry.update(sha256=model.sha256, players=model.players, teams=model.teams)
             takes = {option: list(SEARCH_OPTIONS[option]) for option in ("samples", "budget_ms")}
-            found += [
-                entry,
-                {**entry, "name": f"search:{name}", "method": "search", "options": takes},
-            ]
+            if model.value is not None:
+                searching = {"name": f"search:{name}", "method": "search", "options": takes}
+                found += [entry, {**entry, **searching}]
+            if model.policy is not None:
+                by_policy = {"name": f"policy:{name}", "method": "policy"}
+                found.append({**entry, **by_policy, "sha256": model.policy_sha256})
     return found
 
 

@@ -1,5 +1,5 @@
-"""Model folders: config.json, value.safetensors and a card, found by name and checked when they are
-read.
+"""Model folders: config.json, value.safetensors and/or policy.safetensors, and a card. They are
+found by name, and checked when they are read.
 
 A folder is looked for in the directory of the setting SKIPBO_MODELS, then among the models that
 ship with the package.
@@ -22,8 +22,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 
 from skipbo_env.agents.network import VERSION, Network, network_of, num_rows
+from skipbo_env.agents.policy import POLICY_VERSION, Policy, policy_of
 from skipbo_env.rules import Rules
 
+# The weights' files, and the fields of config.json that tell of them.
+FILES = {"value.safetensors": "features", "policy.safetensors": "policy"}
 NAME = re.compile(r"^[a-z0-9][a-z0-9._-]{0,63}$")
 
 
@@ -41,8 +44,10 @@ class Model(NamedTuple):
         path: the folder.
         config: what config.json says.
         players, teams, boards: the tables that it plays.
-        value: its value network.
-        sha256: of the weights' file.
+        value: its value network, which turn search and search play by; None where it has none.
+        sha256: of the value network's file; "" without one.
+        policy: its policy network; None where it has none.
+        policy_sha256: of the policy's file; "" without one.
     """
 
     name: str
@@ -51,8 +56,10 @@ class Model(NamedTuple):
     players: int
     teams: int
     boards: int
-    value: Network
+    value: Network | None
     sha256: str
+    policy: Policy | None = None
+    policy_sha256: str = ""
 
     def plays(self, rules: Rules) -> bool:
         """Whether the model is made for these numbers of players and teams."""
@@ -96,40 +103,85 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     """
     folder = Path(path)
     config_file = folder / "config.json"
-    weights_file = folder / "value.safetensors"
     try:
-        config = json.loads(config_file.read_text(encoding="utf-8"))
-        weights = weights_file.read_bytes()
-    except OSError as error:
-        run = folder / "model" / "config.json"
-        hint = f"; {folder} is a run, its model is {run.parent}" if run.is_file() else ""
-        text = f"{error.filename or folder}: cannot be read ({error.strerror}){hint}"
-        raise ModelError(text) from None
+        config = json.loads(_read(config_file, folder).decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{config_file}: is not JSON ({str(error)[:80]})") from None
     if not isinstance(config, dict) or config.get("format") != "skipbo-model":
         raise ModelError(f"{config_file}: format: is no Skip-Bo model")
-    if config.get("features") != VERSION:
-        raise ModelError(
-            f"{config_file}: features: version {config.get('features')!r:.20} cannot be played by "
-            f"this program (version {VERSION})"
-        )
+    for name, field in FILES.items():
+        if field not in config and (folder / name).exists():
+            raise ModelError(f"{config_file}: {field}: is missing, but there is a {name}")
+    if not any(field in config for field in FILES.values()):
+        raise ModelError(f"{config_file}: features, policy: the model has no network")
     try:
         rules = Rules.from_dict({"players": config["players"], "teams": config["teams"]})
     except KeyError as error:
         raise ModelError(f"{config_file}: {error.args[0]}: is missing") from None
     except ValueError as error:
         raise ModelError(f"{config_file}: {error}") from None
+    value, policy, digest, policy_digest = None, None, "", ""
+    if "features" in config:
+        _check_version(config_file, "features", config["features"], VERSION)
+        file = folder / "value.safetensors"
+        tensors, digest = _weights(file, folder)
+        value = _network(file, network_of, tensors, rules.players, rules.boards)
+    if "policy" in config:
+        told = config["policy"]
+        version = told.get("features") if isinstance(told, dict) else None
+        _check_version(config_file, "policy.features", version, POLICY_VERSION)
+        file = folder / "policy.safetensors"
+        tensors, policy_digest = _weights(file, folder)
+        policy = _network(file, policy_of, tensors, rules)
+    return Model(
+        folder.resolve().name,
+        folder,
+        config,
+        rules.players,
+        rules.teams,
+        rules.boards,
+        value,
+        digest,
+        policy,
+        policy_digest,
+    )
+
+
+def _read(file: Path, folder: Path) -> bytes:
     try:
-        tensors: Mapping[str, NDArray[Any]] = load_tensors(weights)
-        value = network_of(tensors, rules.players, rules.boards)
+        return file.read_bytes()
+    except OSError as error:
+        run = folder / "model" / "config.json"
+        hint = f"; {folder} is a run, its model is {run.parent}" if run.is_file() else ""
+        text = f"{error.filename or folder}: cannot be read ({error.strerror}){hint}"
+        raise ModelError(text) from None
+
+
+def _check_version(file: Path, field: str, version: Any, known: int) -> None:
+    if version != known:
+        raise ModelError(
+            f"{file}: {field}: version {version!r:.20} cannot be played by this program "
+            f"(version {known})"
+        )
+
+
+def _weights(file: Path, folder: Path) -> tuple[Mapping[str, NDArray[Any]], str]:
+    """The arrays of a safetensors file, and the file's hash."""
+    data = _read(file, folder)
+    try:
+        tensors = load_tensors(data)
     except SafetensorError as error:
-        raise ModelError(f"{weights_file}: is damaged or cut off ({str(error)[:200]})") from None
+        raise ModelError(f"{file}: is damaged or cut off ({str(error)[:200]})") from None
     except (ValueError, KeyError) as error:
-        raise ModelError(f"{weights_file}: {str(error)[:200]}") from None
-    digest = hashlib.sha256(weights).hexdigest()
-    name = folder.resolve().name
-    return Model(name, folder, config, rules.players, rules.teams, rules.boards, value, digest)
+        raise ModelError(f"{file}: {str(error)[:200]}") from None
+    return tensors, hashlib.sha256(data).hexdigest()
+
+
+def _network(file: Path, make: Any, *args: Any) -> Any:
+    try:
+        return make(*args)
+    except ValueError as error:
+        raise ModelError(f"{file}: {str(error)[:200]}") from None
 
 
 def empty_network(

@@ -1,8 +1,8 @@
 """Whole games between compiled agents, and the luck of their cards: the kernel under the arena and
 the learner's evaluation.
 
-A seat's agent is a number: a rule-based kind (see `heuristics`), or NETWORK + k for turn search on
-the k-th of two networks.
+A seat's agent is a number: a rule-based kind (see `heuristics`), NETWORK + k for turn search on the
+k-th of two networks, or POLICY + k for the choice of the k-th of two policies.
 
 Luck is counted in wilds, by far the best cards: for every hidden card that comes to a side (drawn,
 or flipped on its stock) one if it is a wild, less the probability of that. The probability is that
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from skipbo_env.agents.flips import search_flips
 from skipbo_env.agents.heuristics import choose
+from skipbo_env.agents.policy import choose_by_policy
 from skipbo_env.engine.deal import deal
 from skipbo_env.engine.jit import kernel
 from skipbo_env.engine.layout import (
@@ -48,6 +49,7 @@ from skipbo_env.engine.moves import apply, legal_words
 from skipbo_env.engine.rng import mix64
 
 NETWORK = 16
+POLICY = 32
 DRAWN, FLIPPED = range(2)  # the two kinds of luck
 # What `add_luck` remembers from call to call: cards and wilds in the draw pile, cards and wilds
 # below the stocks' tops, reshuffles, the mover; then each board's stock size, each seat's wilds.
@@ -205,6 +207,10 @@ def play_games(
     max_nodes,
     look,
     noise,
+    policy,
+    policy_work,
+    other_policy,
+    other_policy_work,
     streams,
     tally,
     winners,
@@ -226,6 +232,10 @@ def play_games(
         max_nodes: int64 (2,): for the turn search of each network.
         look: bool (2,): whether each network's search looks behind flips.
         noise: float64 (2,): each network's `explore` (see `turn.search`).
+        policy: the first policy.
+        policy_work: its scratch space.
+        other_policy: the second policy.
+        other_policy_work: its scratch space.
         streams: uint64 (1,), scratch.
         tally: scratch, from `new_tally`.
         winners: int64 (games,), filled with the winning side or -1.
@@ -239,19 +249,28 @@ def play_games(
         streams[0] = mix64(seeds[g] ^ np.uint64(0xA5A5A5A5A5A5A5A5))
         n = 0
         while state[REASON] == 0:
-            n += play_part(
-                state,
-                seats[g, state[PLAYER]],
-                net,
-                flips,
-                other_net,
-                other_flips,
-                max_nodes,
-                look,
-                noise,
-                streams,
-                0,
-            )
+            agent = seats[g, state[PLAYER]]
+            if agent >= POLICY:
+                if agent == POLICY:
+                    action = choose_by_policy(state, policy, policy_work)
+                else:
+                    action = choose_by_policy(state, other_policy, other_policy_work)
+                apply(state, action)
+                n += 1
+            else:
+                n += play_part(
+                    state,
+                    agent,
+                    net,
+                    flips,
+                    other_net,
+                    other_flips,
+                    max_nodes,
+                    look,
+                    noise,
+                    streams,
+                    0,
+                )
             add_luck(state, tally, luck[g])
         winners[g] = state[WINNER]
         reasons[g] = state[REASON]

@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 
 from serve import create_app
 from skipbo_env.agents.network import VERSION, num_rows
+from skipbo_env.agents.policy import POLICY_VERSION, num_inputs, num_outputs
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 
@@ -35,6 +36,20 @@ def write_model(folder: Path, rules: Rules) -> None:
         "b3": weights(1),
     }
     save_file(tensors, folder / "value.safetensors")
+
+
+def write_policy(folder: Path, rules: Rules) -> None:
+    rng = np.random.default_rng(1)
+    inputs, actions = num_inputs(rules), num_outputs(rules)
+    sizes = {"w1": (inputs, 32), "b1": (32,), "w2": (32, 32), "b2": (32,)}
+    sizes |= {"w3": (32, actions), "b3": (actions,)}
+    folder.mkdir(parents=True)
+    config = {"players": rules.players, "teams": rules.teams}
+    config["policy"] = {"features": POLICY_VERSION}
+    (folder / "config.json").write_text(json.dumps({"format": "skipbo-model", **config}))
+    tensors = {name: (0.2 * rng.standard_normal(size)) for name, size in sizes.items()}
+    tensors = {name: part.astype(np.float32) for name, part in tensors.items()}
+    save_file(tensors, folder / "policy.safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +115,48 @@ def test_a_model_ranks_every_legal_move(client: FlaskClient) -> None:
             assert move["line_ends"] in ("discard", "stock_flip", "refill", "win", "pass")
             if move["line_ends"] == "discard":
                 assert move["line"][-1]["move"]["type"] == "discard"
+
+
+def test_a_policy_ranks_every_legal_move_by_its_prior(tmp_path: Path) -> None:
+    """Of a model that has nothing else: it is listed by its policy alone, and plays."""
+    write_policy(tmp_path / "quick", Rules())
+    client = create_app(models_dir=tmp_path, testing=True).test_client()
+    listed = {agent["name"]: agent for agent in client.get("/v1/agents").get_json()["agents"]}
+    assert listed["policy:quick"]["method"] == "policy"
+    assert listed["policy:quick"]["players"] == 2
+    assert "quick" not in listed
+    assert "search:quick" not in listed
+    for game in states("standard", 1, 31):
+        response = ask(client, game, agent="policy:quick")
+        assert response.status_code == 200, response.text
+        answer = response.get_json()
+        assert answer["agent"] == {
+            "name": "policy:quick",
+            "method": "policy",
+            "model": "quick",
+            "sha256": listed["policy:quick"]["sha256"],
+        }
+        priors = [move["prior"] for move in answer["moves"]]
+        assert sum(priors) == pytest.approx(1, abs=1e-4)
+        assert priors == sorted(priors, reverse=True)
+        assert {move["win"] for move in answer["moves"]} == {None}
+        assert answer["moves"][0]["verdict"] == "best"
+    assert ask(client, Game(players=3, seed=1), agent="policy:quick").status_code == 422
+    assert ask(client, Game(seed=1), agent="turn:quick").status_code == 422
+    started = client.post("/v1/games", json={"seat": 0, "agents": ["policy:quick"], "seed": 3})
+    assert started.status_code == 201, started.text
+    # A turn of the person's: the policy answers with its own.
+    answer = started.get_json()
+    while answer["position"]["you"] == 0 and answer["status"] != "over":
+        action = answer["legal"][-1]["action"]
+        body = {"ply": answer["ply"], "action": action}
+        response = client.post(f"/v1/games/{answer['id']}/moves", json=body)
+        assert response.status_code == 200, response.text
+        answer = response.get_json()
+        if any(event.get("player") == 1 for event in answer["events"]):
+            break
+    else:
+        pytest.fail("the policy never moved")
 
 
 def test_hidden_cards_cannot_matter(client: FlaskClient) -> None:

@@ -454,6 +454,36 @@ def test_copies_keep_the_games_in_progress(how: Any, threads: int) -> None:
     twin.close()
 
 
+@pytest.mark.parametrize("opponents", [None, "play-first"])
+def test_a_restored_snapshot_goes_on_like_the_environment(opponents: Any) -> None:
+    def played(env: SkipBoVectorEnv, steps: int) -> list[Any]:
+        told = []
+        for _ in range(steps):
+            observations, rewards, *_, infos = env.step(env.sample_actions())
+            told.append((observations, rewards, infos["action_mask"], infos["player"]))
+        return told
+
+    first, other = (SkipBoVectorEnv(5, rules="short", opponents=opponents) for _ in range(2))
+    first.reset(seed=3)
+    played(first, 150)
+    snapshot = first.snapshot()
+    expected = played(first, 200)
+    observations, infos = other.restore(snapshot)
+    assert observations.shape == (5, other.single_observation_space.shape[0])
+    assert infos["action_mask"].any(axis=1).all()
+    for ours, theirs in zip(played(other, 200), expected, strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            assert np.array_equal(a, b)
+    before = other.snapshot()
+    for name in snapshot:
+        with pytest.raises(ValueError, match=f"snapshot: {name}"):
+            other.restore({**snapshot, name: snapshot[name][:4]})
+        with pytest.raises(ValueError, match=f"snapshot: {name}"):
+            other.restore({key: part for key, part in snapshot.items() if key != name})
+    after = other.snapshot()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
 def test_make_vec() -> None:
     env = gymnasium.make_vec(
         "skipbo_env:SkipBo-v0",

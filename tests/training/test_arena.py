@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from skipbo_env.agents import load_model, make_agent
-from skipbo_env.agents.agent import TurnAgent
+from skipbo_env.agents.agent import PolicyAgent, TurnAgent
 from skipbo_env.agents.models import find_model
 from skipbo_env.agents.play import DRAWN, FLIPPED, add_luck, new_tally, start_luck
 from skipbo_env.cards import WILD
 from skipbo_env.game import Game
 from skipbo_env.record import check_file, read_records
 from skipbo_env.rules import Rules
+from tests.skipbo_env.test_policy import model_of, random_policy
 from training.arena import Match, Table, evaluate, run_match, unit_luck, unit_seeds
 from training.stats import Sprt, adjusted
 
@@ -96,6 +97,25 @@ def test_recorded_games_are_the_same_games(rules: Rules, tmp_path: Path) -> None
     plain.pop("seconds"), recorded.pop("seconds")
     assert plain == recorded
     assert check_file(file) == {"valid": True, "records": plain["games"]}
+
+
+@pytest.mark.parametrize("rules", [SHORT, Rules(players=4, teams=2, stock_size=10)])
+def test_policies_play_the_same_games_compiled_and_move_by_move(
+    rules: Rules, tmp_path: Path
+) -> None:
+    one, two, three = (
+        PolicyAgent(model_of(rules, random_policy(rules, seed)), name=f"policy:{seed}")
+        for seed in range(3)
+    )
+    file = tmp_path / "games.jsonl"
+    for against in (two, "greedy"):
+        plain = evaluate(one, against, games=12, rules=rules, seed=6)
+        recorded = evaluate(one, against, games=12, rules=rules, seed=6, record=file)
+        plain.pop("seconds"), recorded.pop("seconds")
+        assert plain == recorded
+        assert check_file(file) == {"valid": True, "records": plain["games"]}
+    assert Table([one, two], rules).compiled(np.array([[0, 1]]))
+    assert not Table([one, two, three], rules).compiled(np.array([[0, 1], [1, 2]]))
 
 
 def test_games_with_a_two_ended_pile_are_recorded(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ import pytest
 
 from skipbo_env.agents import list_models, load_model, make_agent
 from skipbo_env.agents.models import find_model
+from skipbo_env.agents.policy import POLICY_VERSION
 from skipbo_env.rules import Rules
+from tests.skipbo_env.test_policy import write_model
 from training import report
 from training.arena import evaluate
 from training.machine import compiled_for
@@ -37,9 +39,12 @@ def test_a_two_player_model_ships() -> None:
 def test_card_and_results_belong_to_the_weights(name: str) -> None:
     folder = folder_of(name)
     results = json.loads((folder / "results.json").read_text())
-    assert results["sha256"] == load_model(folder).sha256
+    model = load_model(folder)
+    assert results["sha256"] == model.sha256
+    assert (results.get("policy") or {"sha256": ""})["sha256"] == model.policy_sha256
     assert table_of(results) in (folder / "README.md").read_text()
-    assert (folder / "value.safetensors").stat().st_size < 5_000_000
+    for weights in folder.glob("*.safetensors"):
+        assert weights.stat().st_size < 5_000_000
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -50,11 +55,13 @@ def test_published_results_repeat(name: str) -> None:
     """
     folder = folder_of(name)
     results = json.loads((folder / "results.json").read_text())
-    for line in results["results"]:
+    by_policy = (results.get("policy") or {"results": []})["results"]
+    for line in [*results["results"], *by_policy]:
         rules = Rules(players=line["players"], stock_size=line["stock_size"])
         units, wins = line["first"]["units"], line["first"]["wins"]
         games = units * rules.sides
-        again = evaluate(str(folder), line["against"], games=games, rules=rules, seed=SEED)
+        agent = f"policy:{folder}" if line in by_policy else str(folder)
+        again = evaluate(agent, line["against"], games=games, rules=rules, seed=SEED)
         slack = 0 if results["compiled_for"] == compiled_for() else 0.06 * games
         assert abs(round(again["win_rate"] * games) - wins) <= slack, line["against"]
         rate = line["win_rate"]
@@ -66,6 +73,9 @@ def test_published_calibration(name: str) -> None:
     """It belongs to the picture beside it, adds up, and says something: a coin has 0.25."""
     folder = folder_of(name)
     told = json.loads((folder / "results.json").read_text())["calibration"]
+    if load_model(folder).value is None:
+        assert told is None
+        return
     assert (folder / "calibration.png").read_bytes().startswith(b"\x89PNG")
     assert "(calibration.png)" in (folder / "README.md").read_text()
     assert sum(b["endings"] for b in told["bins"]) <= told["endings"]
@@ -124,6 +134,43 @@ def test_the_report_writes_results_card_and_picture(
     (folder / "results.json").write_text(json.dumps(results))
     assert main([*words, "--keep"]) == 0
     assert json.loads((folder / "results.json").read_text())["results"][0]["win_rate"] != 0.123
+
+
+def test_the_report_measures_a_policy_beside_the_value_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a folder with a policy alone, which has no calibration and no picture of it."""
+    rules = Rules(stock_size=5)
+    monkeypatch.setattr(
+        report, "lines", lambda rules: [("greedy", rules, 1.0), ("simple", Rules(stock_size=4), 1)]
+    )
+    monkeypatch.setattr(report, "FIRST_UNITS", 2)
+    monkeypatch.setattr(report, "think_times", lambda agent, rules: THOUGHT)
+    both = tmp_path / "both"
+    shutil.copytree(folder_of("two-player"), both)
+    alone = write_model(tmp_path / "alone", Rules(), stock_size=5)
+    config = json.loads((both / "config.json").read_text())
+    policy = {"policy": {"features": POLICY_VERSION}, "stock_size": 5}
+    (both / "config.json").write_text(json.dumps({**config, **policy}))
+    shutil.copy(alone / "policy.safetensors", both)
+    (alone / "README.md").write_text("# alone\n")
+    for folder in (both, alone):
+        assert main([str(folder), "--games", "20", "--workers", "1"]) == 0
+        results = json.loads((folder / "results.json").read_text())
+        (line,) = results["policy"]["results"]  # of the model's own rules
+        assert line["agent"] == f"policy:{folder.name}"
+        again = evaluate(f"policy:{folder}", "greedy", games=20, rules=rules, seed=SEED)
+        assert line["win_rate"] == again["win_rate"]
+        card = (folder / "README.md").read_text()
+        assert table_of(results) in card
+        assert card.count("| greedy | 5 |") == (2 if folder == both else 1)
+    assert results["calibration"] is None
+    assert not (alone / "calibration.png").exists()
+    line["win_rate"] = 0.123  # of these weights: kept where that is asked for
+    (alone / "results.json").write_text(json.dumps(results))
+    assert main([str(alone), "--games", "20", "--workers", "1", "--keep"]) == 0
+    kept = json.loads((alone / "results.json").read_text())["policy"]["results"]
+    assert kept[0]["win_rate"] == 0.123
 
 
 THOUGHT = {"searches": 1, "mean_ms": 0.1, "p99_ms": 0.1, "max_ms": 0.1}

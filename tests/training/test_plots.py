@@ -75,6 +75,28 @@ def test_curves_show_the_log(tmp_path: Path, drawn: list[Any]) -> None:
     assert smooth == pytest.approx([0.2 - 0.001 * i for i in range(1, 61)], abs=0.003)
 
 
+def test_each_learner_has_its_own_curves(tmp_path: Path, drawn: list[Any]) -> None:
+    td = log_of(30)
+    ppo = [
+        {name: part for name, part in line.items() if name not in ("td_error", "calibration_gap")}
+        | {"entropy": 1.0, "explained_variance": 0.5 + 0.001 * line["iteration"]}
+        for line in td
+    ]
+    out = tmp_path / "curves.png"
+    draw_runs(out, [("ppo", ppo)])
+    draw_runs(out, [("td", td), ("ppo", ppo)])
+    draw_runs(out, [("td", [{k: v for k, v in line.items() if k != "td_error"} for line in td])])
+    titles = [[axes.get_title(loc="left").split(" ")[0] for axes in f.axes] for f in drawn]
+    assert titles == [
+        ["Win", "Entropy", "Explained", "Decisions"],
+        ["Win", "TD", "Calibration", "Entropy", "Explained", "Decisions"],
+        ["Win", "Calibration", "Decisions"],
+    ]
+    explained = drawn[1].axes[4].get_lines()
+    assert [line.get_label() for line in explained[1:]] == ["ppo"]
+    assert explained[0].get_ydata()[-1] == pytest.approx(0.53)
+
+
 def test_axes_and_opponents(tmp_path: Path, drawn: list[Any]) -> None:
     lines = log_of(50)
     assert opponents_of(lines) == ["simple", "greedy"]

@@ -222,7 +222,7 @@ def test_a_run_starts_from_another(tmp_path: Path) -> None:
     train(replace(TINY, iterations=2), first)
     config = replace(TINY, iterations=1, warm_start=0, start_from=str(first), eval_every=1)
     learner = Learner(config)
-    learner.start_from(find_start(str(first)))
+    learner.start_from(str(first))
     state = torch.load(first / "checkpoint.pt", weights_only=True)
     for name, tensor in learner.network.state_dict().items():
         assert torch.equal(tensor, state["network"][name])
@@ -291,7 +291,7 @@ def test_a_run_starts_from_a_model_of_another_table(
         eval_pairs=1,
     )
     learner = Learner(config)
-    learner.start_from(model)
+    assert learner.start_from("two-player") == model.earlier
     assert np.array_equal(learner.average.compiled().w1, carried.w1)
     trained = train(config, tmp_path / "run")
     assert trained is not None
@@ -300,7 +300,7 @@ def test_a_run_starts_from_a_model_of_another_table(
     assert told["trained"]["games"] == model.totals["games"] + 2
     assert told["trained"]["earlier"] == json.loads(json.dumps(model.earlier))
     with pytest.raises(CheckpointError, match=r"start_from: .*two-player"):
-        Learner(replace(config, hidden=64)).start_from(model)
+        Learner(replace(config, hidden=64)).start_from("two-player")
 
 
 def test_what_cannot_be_started_from_is_said(tmp_path: Path) -> None:

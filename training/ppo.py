@@ -1,0 +1,575 @@
+"""PPO self-play with masked logits: the learner, from top to bottom.
+
+Proximal policy optimisation (Schulman et al., 2017, arXiv:1707.06347) of one network that plays all
+seats. `games` games run side by side; an iteration plays `steps` decisions in each with the latest
+policy and then learns from all of them `epochs` times. An action that is not legal has probability
+exactly 0. What a seat is paid counts for its own decisions only: advantages are GAE (Schulman et
+al., 2015, arXiv:1506.02438) along each seat's own trajectory, whoever moves in between, so they are
+right for any number of players and teams.
+
+On the win alone the first policies never start: nearly all their games deadlock. So each stock card
+played pays a share of `shaping` at first, which falls to nothing. Or a teacher plays the first
+iterations, and its choices are imitated; an agent with turn search teaches in minutes what takes
+PPO an hour.
+
+Everything random comes from (seed, iteration), and a checkpoint holds the games, so a run on one
+thread can be stopped and resumed without a trace.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from skipbo_env import SkipBoVectorEnv
+from skipbo_env.agents.agent import (
+    Agent,
+    AgentError,
+    PolicyAgent,
+    RuleAgent,
+    TurnAgent,
+    check_plays,
+    make_agent,
+)
+from skipbo_env.agents.heuristics import choose
+from skipbo_env.agents.models import Model, empty_network
+from skipbo_env.agents.policy import (
+    ORDER,
+    arrange_rows,
+    arranged_actions,
+    num_inputs,
+    real_action,
+)
+from skipbo_env.agents.turn import new_work, search
+from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.moves import legal_words
+from training.checkpoint import CheckpointError, load
+from training.config import ConfigError, PpoConfig
+from training.export import export_model
+from training.network import PolicyNetwork
+from training.start import runs_up_to
+
+
+def distribution(logits: torch.Tensor, masks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Probabilities and log-probabilities of the legal actions, in float32 whatever the logits.
+
+    Of an action that is not legal the probability is exactly 0, and the logarithm is 0 too, so that
+    sums of their product are finite.
+
+    Args:
+        logits: (batch, actions).
+        masks: bool, the same shape; at least one legal action a row.
+    """
+    legal = logits.float().masked_fill(~masks, -math.inf)
+    logs = functional.log_softmax(legal, dim=-1).masked_fill(~masks, 0.0)
+    return functional.softmax(legal, dim=-1), logs
+
+
+@kernel
+def draw(logits, inputs, orders, random, arranged, actions, logs):
+    """Draw an action in every game from the softmax over the legal ones.
+
+    Args:
+        logits: float32 (games, actions), of the arranged table.
+        inputs: float32 (games, inputs), which end with the mask.
+        orders: int64 (games, ORDER), see `policy.arrange`.
+        random: float64 (games,) in [0, 1).
+        arranged: int64 (games,), filled: the action, as the arranged table has it.
+        actions: int64 (games,), filled: the action.
+        logs: float32 (games,), filled: its log-probability.
+    """
+    for i in range(len(actions)):
+        row = logits[i]
+        mask = inputs[i, inputs.shape[1] - len(row) :]
+        highest = -np.inf
+        for a in range(len(row)):
+            if mask[a] > 0.0:
+                highest = max(highest, row[a])
+        total = 0.0
+        for a in range(len(row)):
+            if mask[a] > 0.0:
+                total += np.exp(np.float64(row[a]) - highest)
+        left = random[i] * total
+        chosen = -1
+        for a in range(len(row)):
+            if mask[a] > 0.0 and (chosen < 0 or left >= 0.0):
+                chosen = a
+                left -= np.exp(np.float64(row[a]) - highest)
+        arranged[i] = chosen
+        actions[i] = real_action(chosen, orders[i])
+        logs[i] = row[chosen] - highest - np.log(total)
+
+
+@kernel
+def advantages(
+    rewards, players, ended, values, next_players, next_values, gamma, lam, seats, out, known
+):
+    """Generalised advantages, each along the trajectory of one seat.
+
+    From a seat's decision to its next one in the same game it is paid for everybody's actions in
+    between. The last decision of a seat before the batch ends has no successor unless the game ends
+    or the seat is to move next; nothing is learned from it, and the one before takes its value.
+
+    Args:
+        rewards: float32 (steps, games, players): what each action paid every seat.
+        players: int8 (steps, games): who acted.
+        ended: bool (steps, games): whether the action ended the game.
+        values: float32 (steps, games): of the position, for who acted.
+        next_players: int64 (games,): who is to move after the last step.
+        next_values: float32 (games,): the value for that seat.
+        gamma: discount, a decision of the same seat.
+        lam: lambda.
+        seats: float64 (4, players), scratch space.
+        out: float32 (steps, games), filled.
+        known: bool (steps, games), filled: where there was a successor.
+    """
+    steps, games, players_n = rewards.shape
+    paid, value, advantage, has_next = seats[0], seats[1], seats[2], seats[3]
+    for g in range(games):
+        for seat in range(players_n):
+            paid[seat] = value[seat] = advantage[seat] = has_next[seat] = 0.0
+        value[next_players[g]] = next_values[g]
+        has_next[next_players[g]] = 1.0
+        for t in range(steps - 1, -1, -1):
+            if ended[t, g]:  # nobody is paid, or to move, after the end
+                for seat in range(players_n):
+                    paid[seat] = value[seat] = advantage[seat] = 0.0
+                    has_next[seat] = 1.0
+            for seat in range(players_n):
+                paid[seat] += rewards[t, g, seat]
+            seat = players[t, g]
+            known[t, g] = has_next[seat] > 0.0
+            if known[t, g]:
+                delta = paid[seat] + gamma * value[seat] - values[t, g]
+                advantage[seat] = delta + gamma * lam * advantage[seat]
+            else:
+                advantage[seat] = 0.0
+            out[t, g] = advantage[seat]
+            value[seat] = values[t, g]
+            paid[seat] = 0.0
+            has_next[seat] = 1.0
+
+
+@kernel
+def teach(states, kind, net, work, max_nodes, plans, at, lengths, streams, actions):
+    """The teacher's action in every game.
+
+    Args:
+        states: int32 (games, cells), none over.
+        kind: a rule-based agent, or -1 for turn search.
+        net: the network of the turn search.
+        work: its scratch space.
+        max_nodes: for the turn search.
+        plans: int64 (games, n): the actions up to the next hidden card; kept from call to call.
+        at: int64 (games,): how many of them are done.
+        lengths: int64 (games,): how many there are.
+        streams: uint64 (1,), for rule-based agents.
+        actions: int64 (games,), filled.
+    """
+    for i in range(len(actions)):
+        if kind >= 0:
+            actions[i] = choose(kind, states[i], legal_words(states[i]), streams, 0)
+            continue
+        if at[i] >= lengths[i]:
+            _, length = search(states[i], net, work, max_nodes, streams, 0, 0.0)
+            for k in range(length):
+                plans[i, k] = work.path[k]
+            at[i], lengths[i] = 0, length
+        actions[i] = plans[i, at[i]]
+        at[i] += 1
+
+
+class Teacher:
+    """Whoever is imitated: a rule-based agent, the planner, or a model's turn search.
+
+    Raises:
+        ConfigError: no such agent, or one that does not play these rules.
+    """
+
+    def __init__(self, config: PpoConfig, states: NDArray[np.int32]) -> None:
+        try:
+            agent = make_agent(str(config.teacher))
+            if not isinstance(agent, (RuleAgent, TurnAgent)):
+                raise AgentError("agent: only rule-based agents and turn search can teach")
+            check_plays(agent, config.rules)
+        except AgentError as error:
+            raise ConfigError(f"teacher: {error}") from None
+        if isinstance(agent, TurnAgent):
+            self.kind, self.network = -1, agent.network(config.rules)
+        else:
+            self.kind = agent.kind
+            self.network = empty_network(config.players, config.rules.boards, 16, 32)
+        self.nodes = config.max_nodes
+        self.states = states
+        self.work = new_work(states[0], self.network, self.nodes)
+        self.plans = np.zeros((len(states), len(self.work.path)), np.int64)
+        self.at, self.lengths = np.zeros((2, len(states)), np.int64)
+        self.streams = np.zeros(1, np.uint64)
+
+    def begin(self, seed: int) -> None:
+        """Forget the plans: an iteration must not depend on the one before."""
+        self.at[:] = self.lengths[:] = 0
+        self.streams[0] = seed
+
+    def act(self) -> NDArray[np.int64]:
+        """Its action in every game."""
+        actions = np.empty(len(self.states), np.int64)
+        teach(
+            self.states,
+            self.kind,
+            self.network,
+            self.work,
+            self.nodes,
+            self.plans,
+            self.at,
+            self.lengths,
+            self.streams,
+            actions,
+        )
+        return actions
+
+
+@dataclass
+class Batch:
+    """The decisions of one iteration, (steps, games).
+
+    Attributes:
+        inputs: arranged observations and masks, (steps, games, inputs), in the precision that is
+            learned in.
+        actions: of the arranged table.
+        logs: log-probability of the action when it was chosen; 0 with a teacher.
+        values: what the network said.
+        rewards: what the action paid every seat, (steps, games, players).
+        players: who acted.
+        ended: whether the action ended the game.
+        next_values, next_players: of the positions after the last step, (games,).
+        winners: the side of each game that ended, -1 for none.
+    """
+
+    inputs: torch.Tensor
+    actions: NDArray[np.int64]
+    logs: NDArray[np.float32]
+    values: NDArray[np.float32]
+    rewards: NDArray[np.float32]
+    players: NDArray[np.int8]
+    ended: NDArray[np.bool_]
+    next_values: NDArray[np.float32]
+    next_players: NDArray[np.int64]
+    winners: list[int]
+
+
+def schedule(config: PpoConfig, iteration: int) -> dict[str, float]:
+    """Learning rate, entropy weight and shaping of an iteration."""
+    if iteration < config.teach:
+        cosine = 0.5 * (1.0 + math.cos(math.pi * iteration / config.teach))
+        rate = config.lr + (config.teach_lr - config.lr) * cosine
+        return {"lr": rate, "entropy_weight": 0.0, "shaping": config.shaping}
+    own = config.iterations - config.teach
+    done = min((iteration - config.teach) / max(own - 1, 1), 1.0)
+    cosine = 0.5 * (1.0 + math.cos(math.pi * done))
+    left = 1.0 - done / config.shaping_share if config.shaping_share > 0 else 0.0
+    return {
+        "lr": config.lr_final + (config.lr - config.lr_final) * cosine,
+        "entropy_weight": config.entropy * (1.0 - done),
+        "shaping": config.shaping * max(left, 0.0),
+    }
+
+
+class Learner:
+    """Network, optimiser, games and what has been counted; `iterate` is one round of playing and
+    learning.
+    """
+
+    def __init__(self, config: PpoConfig) -> None:
+        try:
+            torch.zeros(1, device=config.device)
+        except (RuntimeError, AssertionError) as error:
+            text = str(error).splitlines()[0][:80]
+            raise ConfigError(f"device: {config.device!r} cannot be used here ({text})") from None
+        torch.manual_seed(config.seed)
+        self.config, self.rules = config, config.rules
+        self.device = torch.device(config.device)
+        self.network = PolicyNetwork(self.rules, config.hidden, config.hidden2).to(self.device)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.lr, eps=1e-5)
+        self.iteration = 0
+        self.totals = {"games": 0.0, "decisions": 0.0, "seconds": 0.0, "cpu_seconds": 0.0}
+        self.env = SkipBoVectorEnv(
+            config.games,
+            rules=self.rules,
+            reward="shaped",
+            copy=False,
+            num_threads=min(config.threads, config.games),
+        )
+        seeds = np.random.SeedSequence(config.seed).generate_state(config.games, np.uint64)
+        self.observations, self.infos = self.env.reset(seed=seeds.tolist())
+        self.teacher = Teacher(config, self.env.states) if config.teach else None
+        self.precision = config.precision
+        if config.precision == "auto":
+            self.precision = self.faster_precision()
+
+    # Playing ------------------------------------------------------------------------------------
+
+    def autocast(self, precision: str | None = None) -> torch.autocast:
+        """The context in which the network runs."""
+        enabled = (precision or self.precision) == "bfloat16"
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=enabled)
+
+    def faster_precision(self, trials: int = 3) -> str:
+        """float32, or bfloat16 where this machine learns faster in it."""
+        rows = min(self.config.batch_size, 4096)
+        inputs = torch.rand((rows, num_inputs(self.rules)), device=self.device)
+        seconds = {"float32": math.inf, "bfloat16": math.inf}
+        for _ in range(trials):
+            for precision in seconds:
+                start = time.perf_counter()
+                with self.autocast(precision):
+                    logits, values = self.network(inputs)
+                loss = logits.mean() + values.mean()
+                loss.backward()
+                loss.item()  # waits for a GPU
+                seconds[precision] = min(seconds[precision], time.perf_counter() - start)
+        self.optimiser.zero_grad(set_to_none=True)
+        return min(seconds, key=lambda precision: seconds[precision])
+
+    def play(self) -> Batch:
+        """`steps` decisions in every game, by the latest policy on all seats or by the teacher."""
+        config, env, device = self.config, self.env, self.device
+        steps, games = config.steps, config.games
+        teacher = self.teacher if self.iteration < config.teach else None
+        random = np.random.default_rng([config.seed, self.iteration, 1])
+        if teacher:
+            teacher.begin(int(random.integers(1 << 63)))
+        env.shaped_weight = schedule(config, self.iteration)["shaping"]
+        low = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
+        batch = Batch(
+            inputs=torch.empty((steps, games, num_inputs(self.rules)), dtype=low, device=device),
+            actions=np.empty((steps, games), np.int64),
+            logs=np.zeros((steps, games), np.float32),
+            values=np.empty((steps, games), np.float32),
+            rewards=np.empty((steps, games, config.players), np.float32),
+            players=np.empty((steps, games), np.int8),
+            ended=np.empty((steps, games), np.bool_),
+            next_values=np.empty(games, np.float32),
+            next_players=np.empty(games, np.int64),
+            winners=[],
+        )
+        orders = np.empty((games, ORDER), np.int64)
+        arranged = np.empty((games, num_inputs(self.rules)), np.float32)
+        actions = np.empty(games, np.int64)
+        for t in range(steps + 1):
+            masks = self.infos["action_mask"]
+            arrange_rows(self.observations, masks, self.rules.boards, orders, arranged)
+            inputs = torch.from_numpy(arranged).to(device, low, copy=True)
+            with torch.no_grad(), self.autocast():
+                logits, values = self.network(inputs)
+            if t == steps:
+                batch.next_values[:] = values.cpu().numpy()
+                batch.next_players[:] = self.infos["player"]
+                break
+            if teacher:
+                actions = teacher.act()
+                arranged_actions(actions, masks, orders, batch.actions[t])
+            else:
+                draw(
+                    logits.cpu().numpy(),
+                    arranged,
+                    orders,
+                    random.random(games),
+                    batch.actions[t],
+                    actions,
+                    batch.logs[t],
+                )
+            batch.inputs[t] = inputs
+            batch.values[t] = values.cpu().numpy()
+            batch.players[t] = self.infos["player"]
+            self.observations, _, terminated, truncated, self.infos = env.step(actions)
+            batch.rewards[t] = self.infos["rewards"]
+            batch.ended[t] = terminated | truncated
+            if "final_info" in self.infos:
+                finals = self.infos["final_info"]
+                batch.winners += finals["winner"][finals["_winner"]].tolist()
+        return batch
+
+    # Learning -----------------------------------------------------------------------------------
+
+    def learn(self, batch: Batch) -> dict[str, float]:
+        """Several passes over the decisions in random order; returns means over the last one."""
+        config, device = self.config, self.device
+        taught = self.iteration < config.teach
+        now = schedule(config, self.iteration)
+        for group in self.optimiser.param_groups:
+            group["lr"] = now["lr"]
+        steps, games = batch.players.shape
+        gains, known = np.empty((steps, games), np.float32), np.empty((steps, games), np.bool_)
+        advantages(
+            batch.rewards,
+            batch.players,
+            batch.ended,
+            batch.values,
+            batch.next_players,
+            batch.next_values,
+            config.gamma,
+            config.lam,
+            np.empty((4, config.players)),
+            gains,
+            known,
+        )
+        all_returns = gains + batch.values
+        returns, gained, actions, old = (
+            torch.from_numpy(part.ravel()).to(device)
+            for part in (all_returns, gains, batch.actions, batch.logs)
+        )
+        inputs = batch.inputs.flatten(0, 1)
+        usable = np.flatnonzero(known.ravel())
+        random = np.random.default_rng([config.seed, self.iteration, 2])
+        told: list[torch.Tensor] = []
+        for _ in range(config.teach_epochs if taught else config.epochs):
+            told.clear()
+            order = torch.from_numpy(random.permutation(usable)).to(device)
+            # Batches of one size or a little less, none of them a small rest.
+            for rows in order.chunk(max(1, round(len(order) / config.batch_size))):
+                part = inputs[rows]
+                with self.autocast():
+                    logits, value = self.network(part)
+                probs, logs = distribution(logits, part[:, -logits.shape[1] :] > 0.0)
+                log = logs.gather(-1, actions[rows][:, None])[:, 0]
+                entropy = -(probs * logs).sum(-1).mean()
+                value_loss = functional.mse_loss(value, returns[rows])
+                ratio = (log - old[rows]).exp()
+                if taught:
+                    policy_loss = -log.mean()
+                else:
+                    gain = gained[rows]
+                    gain = (gain - gain.mean()) / (gain.std() + 1e-8)
+                    cut = ratio.clamp(1.0 - config.clip, 1.0 + config.clip)
+                    policy_loss = -torch.minimum(ratio * gain, cut * gain).mean()
+                loss = (
+                    policy_loss - now["entropy_weight"] * entropy + config.value_weight * value_loss
+                )
+                self.optimiser.zero_grad(set_to_none=True)
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(self.network.parameters(), config.max_grad_norm)
+                self.optimiser.step()
+                with torch.no_grad():
+                    # How far the policy moved, by Schulman's low-variance estimate of the KL.
+                    moved = ratio - 1.0 - (log - old[rows])
+                    clipped = (ratio - 1.0).abs() > config.clip
+                    numbers = (policy_loss, value_loss, entropy, moved, clipped)
+                    told.append(torch.stack([number.float().mean() for number in numbers]))
+        means = torch.stack(told).mean(0).tolist()
+        names = ("policy_loss", "value_loss", "entropy", "kl", "clip_share")
+        result = dict(zip(names, means, strict=True))
+        if taught:  # there is no old policy
+            result["kl"] = result["clip_share"] = 0.0
+        spread, left = float(all_returns[known].var()), float(gains[known].var())
+        result["explained_variance"] = 1.0 - left / spread if spread > 0 else math.nan
+        result["left_out_share"] = 1.0 - len(usable) / known.size
+        return result
+
+    def iterate(self) -> dict[str, float]:
+        """Play, learn, and say how it went; numbers for the log."""
+        start, cpu = time.perf_counter(), time.process_time()
+        batch = self.play()
+        played = time.perf_counter()
+        learned = self.learn(batch)
+        seconds = time.perf_counter() - start
+        now = schedule(self.config, self.iteration)
+        games, decisions = len(batch.winners), batch.players.size
+        self.iteration += 1
+        self.totals["games"] += games
+        self.totals["decisions"] += decisions
+        self.totals["seconds"] += seconds
+        self.totals["cpu_seconds"] += time.process_time() - cpu
+        numbers = {
+            **self.totals,
+            **now,
+            **learned,
+            "no_winner_rate": batch.winners.count(-1) / max(games, 1),
+            "seat0_rate": batch.winners.count(0) / max(games, 1),
+            "stock_cards_per_decision": float((batch.rewards > 0).any(-1).mean()),
+            "games_per_s": games / seconds,
+            "decisions_per_s": decisions / seconds,
+            "play_share": (played - start) / seconds,
+            "learn_share": 1.0 - (played - start) / seconds,
+        }
+        return {
+            "iteration": self.iteration,
+            **{name: float(value) for name, value in numbers.items()},
+        }
+
+    # Keeping ------------------------------------------------------------------------------------
+
+    def agent(self) -> Agent:
+        """What has been learned so far, to play with."""
+        players, teams, boards = self.config.players, self.config.teams, self.rules.boards
+        policy = self.network.compiled()
+        return PolicyAgent(Model("candidate", Path(), {}, players, teams, boards, None, "", policy))
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """What `best.pt` keeps of it."""
+        return self.network.state_dict()
+
+    def export(self, folder: Path, trained: dict[str, Any]) -> None:
+        """Write it as a model folder."""
+        export_model(folder, self.network.compiled(), self.config, trained)
+
+    def start_from(self, name: str) -> list[dict[str, Any]]:
+        """Take over a run's network, optimiser and totals; schedule and games begin anew.
+
+        Returns:
+            The settings of the runs behind it, the first one first.
+
+        Raises:
+            CheckpointError: there is no such run of this learner, or it does not fit the settings.
+        """
+        folder = Path(name)
+        earlier = runs_up_to(folder, self.config.algo)
+        state = load(folder / "checkpoint.pt")
+        try:
+            self._load(state)
+        except CheckpointError as error:
+            raise CheckpointError(f"start_from: {folder}: {error}") from None
+        return earlier
+
+    def state(self) -> dict[str, Any]:
+        """Everything that a checkpoint needs to go on as if nothing had happened."""
+        return {
+            "network": self.network.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "iteration": self.iteration,
+            "totals": dict(self.totals),
+            "precision": self.precision,
+            "rows": {name: torch.from_numpy(part) for name, part in self.env.snapshot().items()},
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint's state.
+
+        Raises:
+            CheckpointError: a part is missing or has the shape of other settings.
+        """
+        self._load(state)
+        try:
+            rows = {name: part.numpy() for name, part in state["rows"].items()}
+            self.observations, self.infos = self.env.restore(rows)
+            self.precision = str(state["precision"])
+            self.iteration = int(state["iteration"])
+        except (KeyError, AttributeError, ValueError) as error:
+            raise CheckpointError(f"does not fit these settings ({str(error)[:80]})") from None
+
+    def _load(self, state: dict[str, Any]) -> None:
+        try:
+            self.network.load_state_dict(state["network"])
+            self.optimiser.load_state_dict(state["optimiser"])
+            self.totals = dict(state["totals"])
+        except (KeyError, RuntimeError, ValueError) as error:
+            text = " ".join(str(error).split())[:80]
+            raise CheckpointError(f"does not fit these settings ({text})") from None
