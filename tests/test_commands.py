@@ -52,6 +52,7 @@ ELSEWHERE = {
     "python docs/libraries/": "tests/adapters/test_cleanrl.py",
     "skipbo serve": "tests/test_dist.py",
     ".venv/bin/skipbo serve": "tests/test_dist.py",
+    "torchrun": "tests/training/test_ranks.py",
     "tensorboard": "a program of its own, on files that tests/training/test_td.py looks at",
 }
 

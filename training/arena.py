@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -48,6 +49,7 @@ from skipbo_env.engine.rng import mix64
 from skipbo_env.game import Game
 from skipbo_env.record import write_record
 from skipbo_env.rules import Rules
+from training import ranks
 from training.stats import Sprt, adjusted, mean_interval
 
 CHUNK = 20  # units that a worker plays in one go
@@ -341,14 +343,24 @@ def run_jobs(
     workers: int = 1,
     record: str | Path | None = None,
 ) -> Iterator[Games]:
-    """Play jobs on threads and give their games, in order.
+    """Play jobs on threads, and on all ranks of torchrun, and give their games, in order.
 
     Args:
-        table: who plays what.
+        table: who plays what. Where `Table.parallel` is False, one thread plays, and every rank
+            all games.
         jobs: the games; those after the last that is asked for may be played for nothing.
-        workers: threads; where `Table.parallel` is False, one.
+        workers: threads of each rank.
         record: a .jsonl file for the records of all games, which are then played one by one.
+
+    Raises:
+        ValueError: records are asked for of several ranks.
     """
+    if ranks.size() > 1:
+        if record is not None:
+            raise ValueError("record: games are recorded by one process, not under torchrun")
+        if table.parallel:
+            yield from _play_shared(table, iter(jobs), workers)
+            return
     if record is None and workers > 1 and table.parallel:
         with ThreadPoolExecutor(workers) as pool:
             yield from pool.map(lambda job: table.play(job.seats, job.seeds), jobs)
@@ -360,6 +372,19 @@ def run_jobs(
                 yield table.play(job.seats, job.seeds)
             else:
                 yield _play_recorded(table, job, file)
+
+
+def _play_shared(table: Table, jobs: Iterator[Job], workers: int) -> Iterator[Games]:
+    """A stretch of jobs at a time, shared out among the ranks; each then knows all the games."""
+    size = ranks.size()
+    with ThreadPoolExecutor(workers) as pool:
+        while stretch := list(islice(jobs, size * workers)):
+            mine = stretch[ranks.rank() :: size]
+            played = ranks.gather(
+                list(pool.map(lambda job: table.play(job.seats, job.seeds), mine))
+            )
+            for k in range(len(stretch)):
+                yield played[k % size][k // size]
 
 
 def _play_recorded(table: Table, job: Job, file: TextIO) -> Games:

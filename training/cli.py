@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from training import ranks
 from training.config import ALL_PRESETS, KINDS, Config, PpoConfig, Settings, load_settings
 
 
@@ -112,7 +113,7 @@ def train(
     folder = run or Path("runs") / (preset if algo == "td" else f"{algo}-{preset}")
     if resume and (folder / "config.json").is_file():
         config = load_settings(folder / "config.json")
-    console = Console(stderr=True)
+    console = Console(stderr=True, quiet=not ranks.is_first())
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -165,7 +166,7 @@ def train(
             f"go on with skipbo train --run {folder} --resume",
             soft_wrap=True,
         )
-    if model is not None:
+    if model is not None and ranks.is_first():
         print(model)
     return 0
 
@@ -236,7 +237,7 @@ def evaluate(
     chosen = rules_of(rules, players)
     test = None if sprt is None else Sprt(*sprt, alpha, beta)
     units = -(-games // chosen.sides)
-    with _bar(agent, "deals", hidden=json) as show:
+    with _bar(agent, "deals", hidden=json or not ranks.is_first()) as show:
         result = rate(
             agent,
             against,
@@ -247,9 +248,11 @@ def evaluate(
             two_ended=two_ended,
             sprt=test,
             record=record,
-            plot=plot,
+            plot=plot if ranks.is_first() else None,
             progress=lambda done, won: show(done, units, f"wins {won:.1%}"),
         )
+    if not ranks.is_first():
+        return 0
     if json:
         print(jsonlib.dumps(result))
     else:
@@ -327,7 +330,7 @@ def tournament(
     from skipbo_env.commands import rules_of
     from training.tournament import tournament as play
 
-    with _bar("tournament", "games", hidden=json) as show:
+    with _bar("tournament", "games", hidden=json or not ranks.is_first()) as show:
         result = play(
             agents,
             games=games,
@@ -336,9 +339,11 @@ def tournament(
             workers=workers,
             two_ended=two_ended,
             record=record,
-            plot=plot,
+            plot=plot if ranks.is_first() else None,
             progress=lambda done, total: show(done, total, ""),
         )
+    if not ranks.is_first():
+        return 0
     if json:
         print(jsonlib.dumps(result))
         return 0

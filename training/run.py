@@ -17,9 +17,9 @@ from torch.utils.tensorboard import SummaryWriter
 
 from skipbo_env.agents.agent import Agent
 from skipbo_env.rules import Rules
-from training import checkpoint, ppo, td
+from training import checkpoint, ppo, ranks, td
 from training.arena import Match, run_match, summary
-from training.config import Config, PpoConfig, Settings
+from training.config import Config, ConfigError, PpoConfig, Settings
 from training.start import earlier_runs
 
 EVALUATION_SEED = 90_000_000  # far from the seeds of training and of published matches
@@ -56,6 +56,8 @@ class Learner(Protocol):
 def learner_of(config: Settings) -> Learner:
     """The learner that the settings are of, as it stands before the first iteration."""
     if isinstance(config, PpoConfig):
+        if ranks.size() > 1:
+            raise ConfigError("algo: ppo learns in one process, not under torchrun")
         if config.device == "cpu":
             torch.set_num_threads(config.threads)
         return ppo.Learner(config)
@@ -141,35 +143,54 @@ def train(
         The model folder, or None where a signal came before the first evaluation.
 
     Raises:
-        CheckpointError: the folder cannot be used, or a file cannot be written or read.
+        CheckpointError: the folder cannot be used, a file cannot be written or read, or the run to
+            resume was begun by another number of ranks.
     """
+    ranks.join(config.device)
     config = checkpoint.settings_of(folder, config, resume=resume)
     learner = learner_of(config)
     best: dict[str, Any] = {"score": -1.0}
     file = folder / "checkpoint.pt"
+
+    def save() -> None:
+        checkpoint.save(file, {**learner.state(), "ranks": ranks.size()})
+
     if resume:
         state = checkpoint.load(file)
+        of = state.get("ranks", 1)
+        if of != ranks.size():
+            raise checkpoint.CheckpointError(
+                f"{file}: is of a run by {of} ranks, here are {ranks.size()}; resume it by as "
+                f"many, or begin another run with --start-from {folder}"
+            )
         try:
             learner.load(state)
         except checkpoint.CheckpointError as error:
             raise checkpoint.CheckpointError(f"{file}: {error}") from None
         if (folder / "best.pt").exists():
             best = checkpoint.load(folder / "best.pt")
-        checkpoint.cut_log(folder / "log.jsonl", learner.iteration)
+        if ranks.is_first():
+            checkpoint.cut_log(folder / "log.jsonl", learner.iteration)
     else:
         earlier: list[dict[str, Any]] = []
         if config.start_from:
             earlier = learner.start_from(config.start_from)
-        folder.mkdir(parents=True, exist_ok=True)
-        if earlier:  # kept here, so that the run needs the other's folder no more
-            checkpoint.write_json(folder / "earlier.json", earlier)
-        checkpoint.save(file, learner.state())
-        # Last, so that a folder with settings always has something to resume from.
-        checkpoint.write_json(folder / "config.json", config.to_dict())
-    writer = SummaryWriter(str(folder / "tensorboard"), purge_step=learner.iteration + 1)
+        ranks.gather(None)  # all have looked whether the folder is free before the first writes
+        if ranks.is_first():
+            folder.mkdir(parents=True, exist_ok=True)
+            if earlier:  # kept here, so that the run needs the other's folder no more
+                checkpoint.write_json(folder / "earlier.json", earlier)
+            save()
+            # Last, so that a folder with settings always has something to resume from.
+            checkpoint.write_json(folder / "config.json", config.to_dict())
+    writer = None
+    if ranks.is_first():
+        writer = SummaryWriter(str(folder / "tensorboard"), purge_step=learner.iteration + 1)
     revision = _revision()
 
     def log(kind: str, numbers: dict[str, Any]) -> None:
+        if writer is None:
+            return
         with open(folder / "log.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps({"kind": kind, **numbers}) + "\n")
         for name, value in numbers.items():
@@ -179,11 +200,12 @@ def train(
             progress({"kind": kind, **numbers})
 
     def stopping() -> None:
-        if progress:
+        if progress and ranks.is_first():
             progress({"kind": "stopping", "iteration": learner.iteration})
 
     with _stop_on_signals(stopping) as stopped:
-        while learner.iteration < config.iterations and not stopped:
+        stop = False
+        while learner.iteration < config.iterations and not stop:
             log("train", learner.iterate())
             last = learner.iteration == config.iterations
             if last or learner.iteration % config.eval_every == 0:
@@ -207,9 +229,14 @@ def train(
                         "network": learner.weights(),
                         "trained": {**trained, "evaluation": results},
                     }
-                    checkpoint.save(folder / "best.pt", best)
-                    learner.export(folder / "model", best["trained"])
-            if last or stopped or learner.iteration % config.checkpoint_every == 0:
-                checkpoint.save(folder / "checkpoint.pt", learner.state())
-    writer.close()
+                    if ranks.is_first():
+                        checkpoint.save(folder / "best.pt", best)
+                        learner.export(folder / "model", best["trained"])
+            stop = any(ranks.gather(bool(stopped)))
+            due = last or stop or learner.iteration % config.checkpoint_every == 0
+            if due and ranks.is_first():
+                save()
+    ranks.gather(None)  # whoever reads the files next finds them whole
+    if writer is not None:
+        writer.close()
     return folder / "model" if best["score"] >= 0 else None

@@ -37,7 +37,7 @@ from skipbo_env.agents.network import Network, num_slots
 from skipbo_env.agents.play import NETWORK
 from skipbo_env.agents.turn import Work, new_work
 from skipbo_env.engine.layout import State, new_state
-from training import selfplay
+from training import ranks, selfplay
 from training.checkpoint import CheckpointError
 from training.config import Config, ConfigError
 from training.export import export_model
@@ -180,17 +180,21 @@ class Player:
         return Batch(slots[:n].copy(), targets[:n].copy(), values[:n].copy(), stats)
 
     def play(self, network: Network, iteration: int) -> Batch:
-        """The games of one iteration, the same for any number of threads."""
+        """This rank's games of one iteration, the same for any number of threads. All ranks
+        together play the same games as one alone.
+        """
         config = self.config
         warm = iteration < config.warm_start
         teacher = HEURISTICS.index(config.teacher) if warm else -1
         games = config.warm_start_games if warm else config.games
-        sizes = [min(CHUNK, games - at) for at in range(0, games, CHUNK)]
+        chunks = [(k, min(CHUNK, games - at)) for k, at in enumerate(range(0, games, CHUNK))]
+        if len(chunks) < ranks.size():
+            raise ConfigError(f"games: {games} are too few for {ranks.size()} ranks")
         with ThreadPoolExecutor(config.threads) as pool:
             parts = list(
                 pool.map(
                     lambda job: self._chunk(network, iteration, job[0], job[1], teacher),
-                    enumerate(sizes),
+                    chunks[ranks.rank() :: ranks.size()],
                 )
             )
         return Batch(
@@ -271,14 +275,15 @@ class Learner:
         played = time.perf_counter()
         loss = self.learn(batch)
         seconds = time.perf_counter() - start
-        stats = batch.stats
+        used = ranks.gather(time.process_time() - cpu)
+        stats = sum(ranks.gather(batch.stats), np.zeros(selfplay.STATS))
         games, decisions = stats[selfplay.GAMES], stats[selfplay.DECISIONS]
         self.iteration += 1
         self.totals["games"] += float(games)
         self.totals["decisions"] += float(decisions)
         self.totals["seconds"] += seconds
-        self.totals["cpu_seconds"] += time.process_time() - cpu
-        n = max(len(batch.targets), 1)
+        self.totals["cpu_seconds"] += sum(used)
+        n = max(sum(ranks.gather(len(batch.targets))), 1)
         numbers = {
             "iteration": self.iteration,
             **self.totals,
@@ -310,24 +315,31 @@ class Learner:
         rate = schedule(config, self.iteration)["lr"]
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        order = np.random.default_rng([config.seed, self.iteration]).permutation(len(batch.targets))
+        n = len(batch.targets)
+        order = np.random.default_rng([config.seed, self.iteration]).permutation(n)
         slots = torch.from_numpy(batch.slots[order]).to(device)
         targets = torch.from_numpy(batch.targets[order]).to(device)
-        losses = []
-        weights: list[torch.Tensor] = list(self.network.parameters())
+        losses = [torch.zeros((), device=device)]
+        parameters = list(self.network.parameters())
+        weights: list[torch.Tensor] = list(parameters)
         mean: list[torch.Tensor] = list(self.average.parameters())
-        for at in range(0, len(order), config.batch_size):
-            logits = self.network(slots[at : at + config.batch_size].int())
+        share = max(config.batch_size // ranks.size(), 1)  # of each rank in a step
+        for step in range(max(ranks.gather(-(-n // share)))):
+            part = slice(step * share, (step + 1) * share)
+            logits = self.network(slots[part].int())
             loss = functional.binary_cross_entropy_with_logits(
-                logits, targets[at : at + config.batch_size]
+                logits, targets[part], reduction="mean" if ranks.size() == 1 else "sum"
             )
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()
+            if ranks.size() > 1:
+                ranks.average_gradients(parameters, len(logits))
             self.optimiser.step()
             with torch.no_grad():  # else the mean would keep the graph of every step
                 torch._foreach_lerp_(mean, weights, 1.0 - config.average)
-            losses.append(loss.detach())
-        return float(torch.stack(losses).mean()) if losses else math.nan
+            losses.append(loss.detach() * (len(logits) if ranks.size() == 1 else 1))
+        told = ranks.gather((float(torch.stack(losses).sum()), n))
+        return sum(loss for loss, _ in told) / max(sum(n for _, n in told), 1)
 
     def agent(self) -> Agent:
         """The mean of the weights, to play with: by turn search alone, since looking behind flips
@@ -403,14 +415,14 @@ def _win_rates(stats: NDArray[np.float64], sides: int) -> dict[str, float]:
 
 def calibration(batch: Batch, bins: int = 10) -> dict[str, float]:
     """How far the values were from what came of them: the mean gap over ten bins, weighted by their
-    endings.
+    endings, over all ranks.
     """
     which = np.minimum((batch.values * bins).astype(int), bins - 1)
-    gap = 0.0
-    for b in range(bins):
-        inside = which == b
-        if inside.any():
-            gap += inside.sum() * abs(
-                float(batch.values[inside].mean()) - float(batch.targets[inside].mean())
-            )
-    return {"calibration_gap": gap / max(len(which), 1)}
+    sums = np.stack(
+        [
+            np.bincount(which, weights=part, minlength=bins)
+            for part in (np.ones(len(which)), batch.values, batch.targets)
+        ]
+    )
+    count, values, targets = sum(ranks.gather(sums), np.zeros((3, bins)))
+    return {"calibration_gap": float(np.abs(values - targets).sum() / max(count.sum(), 1))}
