@@ -345,6 +345,22 @@ def planner_results() -> str:
     )
 
 
+def flips() -> str:
+    """What looking behind flips is worth, from the two-player model's results.json."""
+    file = ROOT / "models" / "two-player" / "results.json"
+    measured = json.loads(file.read_text(encoding="utf-8"))
+    match, thinking = measured["previous"], measured["thinking"]
+    low, high = match["interval"]
+    return (
+        f"With it `two-player` wins {match['win_rate']:.1%} of {match['games']:,} paired games "
+        f"against itself without, `{match['against']}` (95% interval {low:.1%} to {high:.1%}). A "
+        f"search, which is up to the next hidden card or the turn's end, takes "
+        f"{thinking['mean_ms']:.2f} ms of CPU in the mean and {thinking['p99_ms']:.1f} ms at the "
+        f"99th percentile; by `python -m training.report models/two-player "
+        f"--previous {match['against']}`."
+    )
+
+
 # Speed -----------------------------------------------------------------------------------------
 
 
@@ -422,6 +438,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "network-rows": network_rows,
     "observation-cards": lambda: observation_table("cards"),
     "observation-features": lambda: observation_table("features"),
+    "flips": flips,
     "planner": planner_results,
     "results": results,
     "rules-presets": rules_presets,

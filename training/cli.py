@@ -131,6 +131,9 @@ def train(
         def show(numbers: dict[str, Any]) -> None:
             nonlocal done, stopped
             done = numbers["iteration"]
+            if numbers["kind"] == "resumed":  # the bar begins where the run stands
+                bar.update(task, completed=done)
+                return
             if numbers["kind"] == "stopping":
                 # From a signal handler, perhaps in the midst of a print: the console would print
                 # again what it holds. The bar only keeps the text, its own thread draws it.
@@ -266,9 +269,9 @@ def _between(interval: list[float], decimals: int = 2) -> str:
 
 def _match_table(result: dict[str, Any]) -> Table:
     title = f"{result['agent']} against {result['against']}, {result['players']} players"
-    table = Table(title=title, title_justify="left")
-    table.add_column("")
-    table.add_column("", justify="right")
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
     table.add_row("games", f"{result['games']:,} ({result['units']:,} deals)")
     table.add_row("[bold]win rate[/bold]", f"[bold]{result['win_rate']:.2%}[/bold]")
     table.add_row("95% interval", _between(result["interval"]))
@@ -276,7 +279,7 @@ def _match_table(result: dict[str, Any]) -> Table:
         adjusted = result["adjusted"]
         table.add_row("less the luck of the wilds", f"{adjusted['win_rate']:.2%}")
         table.add_row("  95% interval", _between(adjusted["interval"]))
-        table.add_row("  variance left", f"{adjusted['variance_ratio']:.0%}")
+        table.add_row("  its variance", f"{adjusted['variance_ratio']:.0%} of the plain rate's")
     if "sprt" in result:
         test = result["sprt"]
         told = f"score {test['h0']:g} (H0) or {test['h1']:g} (H1)"

@@ -136,8 +136,9 @@ def train(
         config: the settings; with `resume` those of the run are used.
         folder: the run's folder.
         resume: go on from the folder's checkpoint.
-        progress: called with the numbers of every iteration and evaluation, and with "stopping"
-            as "kind" when a signal has come.
+        progress: called with the numbers of every iteration and evaluation, with "resumed" as
+            "kind" before the first ones of a resumed run, and with "stopping" when a signal has
+            come.
 
     Returns:
         The model folder, or None where a signal came before the first evaluation.
@@ -171,6 +172,8 @@ def train(
             best = checkpoint.load(folder / "best.pt")
         if ranks.is_first():
             checkpoint.cut_log(folder / "log.jsonl", learner.iteration)
+            if progress:
+                progress({"kind": "resumed", "iteration": learner.iteration})
     else:
         earlier: list[dict[str, Any]] = []
         if config.start_from:
