@@ -140,7 +140,7 @@ def _answer(key: str, table: Table) -> dict[str, Any]:
         "seat": table.viewer,
         "to_move": None if game.over else game.player,
         "position": game.position(table.viewer),
-        "legal": [described(game, action) for action in game.legal_actions()],
+        "legal": [described(game.state, game.rules, action) for action in game.legal_actions()],
         "can_undo": table.can_undo(*look),
         "events": table.events(*look),
         "result": game.result,

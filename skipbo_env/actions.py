@@ -20,6 +20,7 @@ discard that ends the turn), `pass`, and on the other board `other stock>2`, `ot
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -38,6 +39,8 @@ from skipbo_env.engine.moves import (
 from skipbo_env.rules import Rules
 
 MAX_ACTIONS = 197
+# A game's array, or its public cells as a list where many of them are looked at one by one.
+Cells = State | Sequence[int]
 
 
 class IllegalAction(ValueError):
@@ -141,7 +144,7 @@ def parse_action(text: str) -> int:
     return action
 
 
-def played_card(state: State, rules: Rules, action: int) -> int:
+def played_card(state: Cells, rules: Rules, action: int) -> int:
     """The card that a legal action moves: 1 to 13, or 0 for a pass."""
     move = MOVES[action]
     if move.kind == "pass" or move.source == "hand":
@@ -152,7 +155,7 @@ def played_card(state: State, rules: Rules, action: int) -> int:
     )
 
 
-def acting_board(state: State, rules: Rules, action: int) -> int:
+def acting_board(state: Cells, rules: Rules, action: int) -> int:
     """The board whose stock or discard pile a legal action of the seat to move touches."""
     own = rules.board_of(int(state[PLAYER]))
     if MOVES[action].other:
@@ -160,7 +163,7 @@ def acting_board(state: State, rules: Rules, action: int) -> int:
     return own
 
 
-def move_json(state: State, rules: Rules, action: int) -> dict[str, Any]:
+def move_json(state: Cells, rules: Rules, action: int) -> dict[str, Any]:
     """A legal action as a record's event without "player" (docs/formats.md)."""
     move = MOVES[action]
     card = played_card(state, rules, action)

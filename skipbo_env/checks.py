@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 def is_whole(value: Any) -> TypeGuard[int]:
     """Whether it is an integer, of Python's or of NumPy's types; true and false are none."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def shown(value: object, most: int = 40) -> str:

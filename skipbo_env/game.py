@@ -212,6 +212,21 @@ class Game:
             self.scripts[len(self.actions)] = script
         self.actions.append(action)
 
+    def states_along(self, line: Sequence[int]) -> list[State]:
+        """The engine's arrays before each action of a line and after the last; the game stays as it
+        is.
+
+        Raises:
+            IllegalAction: an action that is not legal where it stands.
+        """
+        copy = Game._of(self.rules, self.state, self.seed)
+        states = [self.state]
+        for action in line:
+            copy.state = copy.state.copy()
+            copy.apply(action)
+            states.append(copy.state)
+        return states
+
     def clone(self) -> Game:
         """An independent copy, random generator included: the same choices meet the same cards."""
         copy = Game._of(self.rules, self.state.copy(), self.seed)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skipbo_env.actions import MOVES, acting_board, played_card
+from skipbo_env.actions import MOVES, Cells, acting_board, played_card
 from skipbo_env.agents.network import chain, hand_bits
 from skipbo_env.cards import card_text
 from skipbo_env.engine import layout
-from skipbo_env.engine.layout import DEPTH, HEIGHT, PILES, STOCK_TOP, TOP, WILD, State
+from skipbo_env.engine.layout import HEIGHT, PILES, STOCK_TOP, TOP, WILD, State
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 
@@ -30,42 +30,67 @@ def reasons(game: Game, line: Sequence[int], line_ends: str | None) -> list[str]
     Returns:
         Phrases such as "plays your stock 7"; at least one.
     """
-    rules, before = game.rules, game.state
-    told = []
-    if len(game.legal_actions()) == 1:
-        told.append("is the only legal move")
+    only = len(game.legal_actions()) == 1
+    states = game.states_along(line)
+    return reasons_along(game.rules, public_cells(game.state), states, line, line_ends, only=only)
+
+
+def public_cells(state: State) -> list[int]:
+    """The cells of a game's array up to its hands, which are looked at one by one."""
+    cells: list[int] = state[: int(state[layout.AT_SEEN])].tolist()
+    return cells
+
+
+def reasons_along(
+    rules: Rules,
+    before: Cells,
+    states: Sequence[State],
+    line: Sequence[int],
+    line_ends: str | None,
+    *,
+    only: bool,
+) -> list[str]:
+    """`reasons`, for a caller that has followed the line.
+
+    Args:
+        rules: what is played.
+        before: `public_cells` of the position.
+        states: the game before each action of the line, and after the last.
+        line: the move and the rest of the turn as planned.
+        line_ends: what ends it.
+        only: whether there is no other legal move.
+    """
+    told = ["is the only legal move"] if only else []
     action = int(line[0])
     told += _of_move(before, rules, action)
-    after = game.clone()
-    later: list[tuple[int, str, bool]] = []
-    emptied = False
-    for step, each in enumerate(line):
-        state = after.state
-        if step and MOVES[each].source == "stock":
-            card = played_card(state, rules, each)
-            fitted = card == WILD or _fits(before, card)
-            later.append((step, f"{_whose(each)} {_named(state, rules, each)}", fitted))
-        held = int(state[layout.hand_at(after.player)])
-        emptied = held - (MOVES[each].source == "hand") == 0
-        after.apply(int(each))
+    player, end = int(before[layout.PLAYER]), states[-1]
     if line_ends == "win":
         told.append("wins the game" if len(line) == 1 else "wins the game this turn")
-    elif later:
-        step, what, fitted = later[0]
-        plays = "the next play" if step == 1 else f"{step} plays"
-        if fitted:
-            told.append(f"comes before {what}, which fits already")
-        else:
-            told.append(f"makes way for {what} in {plays}")
-    if emptied and after.player == game.player and after.state[layout.hand_at(game.player)]:
+    else:
+        for step in range(1, len(line)):
+            if MOVES[line[step]].source == "stock":
+                told.append(_later(before, states[step], rules, line[step], step))
+                break
+    hand = layout.hand_at(player)
+    held = int(states[-2][hand]) - (MOVES[line[-1]].source == "hand")
+    if held == 0 and end[layout.PLAYER] == player and end[hand]:
         when = "empties your hand" if len(line) == 1 else "goes on to empty your hand"
         told.append(f"{when}: you draw anew and play on")
     if line_ends in ("discard", "pass"):
-        told += _turn_over(before, after.state, rules, game.player)
+        told += _turn_over(before, end, rules, player)
     return told or [_plain(before, action)]
 
 
-def _named(state: State, rules: Rules, action: int) -> str:
+def _later(before: Cells, state: State, rules: Rules, action: int, step: int) -> str:
+    """What a move has to do with a stock card that is played some steps later."""
+    what = f"{_whose(action)} {_named(state, rules, action)}"
+    card = played_card(state, rules, action)
+    if card == WILD or _fits(before, card):
+        return f"comes before {what}, which fits already"
+    return f"makes way for {what} in {'the next play' if step == 1 else f'{step} plays'}"
+
+
+def _named(state: Cells, rules: Rules, action: int) -> str:
     """The card that an action moves; a wild with the rank that it stands for."""
     card = played_card(state, rules, action)
     if card != WILD:
@@ -84,7 +109,7 @@ def _a(rank: int) -> str:
     return f"{'an' if rank in (8, 11) else 'a'} {rank}"
 
 
-def _of_move(state: State, rules: Rules, action: int) -> list[str]:
+def _of_move(state: Cells, rules: Rules, action: int) -> list[str]:
     """What the move itself does."""
     move = MOVES[action]
     if move.kind == "pass":
@@ -98,11 +123,9 @@ def _of_move(state: State, rules: Rules, action: int) -> list[str]:
         told.append(f"spends a {_named(state, rules, action)}")
     if move.source == "discard":
         board = layout.board_at(acting_board(state, rules, action))
-        index = acting_board(state, rules, action)
-        pile = layout.discard_cards(state, index, move.source_pile)
-        if int(state[board + DEPTH + move.source_pile]) > 1:
-            under = "wild" if pile[-2] == WILD else pile[-2]
-            told.append(f"uncovers the {under} on discard pile {move.source_pile + 1}")
+        if under := layout.second_card(state, board, move.source_pile):
+            name = "wild" if under == WILD else under
+            told.append(f"uncovers the {name} on discard pile {move.source_pile + 1}")
         else:
             told.append(f"clears discard pile {move.source_pile + 1}")
     if int(state[HEIGHT + move.pile]) == 11:
@@ -110,7 +133,7 @@ def _of_move(state: State, rules: Rules, action: int) -> list[str]:
     return told
 
 
-def _of_discard(state: State, rules: Rules, action: int) -> str:
+def _of_discard(state: Cells, rules: Rules, action: int) -> str:
     """How a discard lies on its pile."""
     move = MOVES[action]
     board = layout.board_at(acting_board(state, rules, action))
@@ -131,13 +154,14 @@ def _of_discard(state: State, rules: Rules, action: int) -> str:
     return f"lies on the higher {top} on {pile}"
 
 
-def _turn_over(before: State, after: State, rules: Rules, player: int) -> list[str]:
+def _turn_over(before: Cells, end: State, rules: Rules, player: int) -> list[str]:
     """How the turn leaves the table: the own stock card, wilds kept, the next side's stocks."""
     told = []
+    after = public_cells(end)
     board = rules.board_of(player)
     top = int(after[layout.board_at(board) + STOCK_TOP])
     if top and top != WILD:
-        short = cards_short(after, player, board)
+        short = cards_short(end, player, board)
         if short in _FEW:
             told.append(f"{_FEW[short]} short of your stock card {top}")
         elif short == 0:
@@ -164,9 +188,9 @@ def _turn_over(before: State, after: State, rules: Rules, player: int) -> list[s
     return told
 
 
-def _fits(state: State, card: int) -> bool:
+def _fits(state: Cells, card: int) -> bool:
     """Whether some building pile wants a natural card."""
-    return card - 1 in state[HEIGHT : HEIGHT + PILES].tolist()
+    return card - 1 in state[HEIGHT : HEIGHT + PILES]
 
 
 def cards_short(state: State, player: int, board: int) -> int:
@@ -182,7 +206,7 @@ def cards_short(state: State, player: int, board: int) -> int:
     return max(0, missing // 13 - int(state[layout.hand_at(player) + WILD]))
 
 
-def _plain(state: State, action: int) -> str:
+def _plain(state: Cells, action: int) -> str:
     """What is left to say of a play that does nothing else."""
     move = MOVES[action]
     return f"brings building pile {move.pile + 1} to {int(state[HEIGHT + move.pile]) + 1}"

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
-from skipbo_env.actions import TEXTS, move_json
+from skipbo_env.actions import TEXTS, Cells, move_json
 from skipbo_env.game import Game
-from skipbo_env.reasons import reasons
+from skipbo_env.reasons import public_cells, reasons_along
+from skipbo_env.rules import Rules
 
 # Lost win probability below which a move that is not the best is no more than this.
 VERDICTS = ((0.005, "tie"), (0.02, "inaccuracy"), (0.05, "mistake"))
@@ -42,20 +42,9 @@ def verdict(order: int, delta: float | None) -> str | None:
     return next((name for lost, name in VERDICTS if -delta < lost), "blunder")
 
 
-def described(game: Game, action: int) -> dict[str, Any]:
-    """A legal action as {"action": id, "text", "move"}."""
-    move = move_json(game.state, game.rules, action)
-    return {"action": action, "text": TEXTS[action], "move": move}
-
-
-def line_of(game: Game, line: Sequence[int]) -> list[dict[str, Any]]:
-    """A planned turn in words; the game stays as it is."""
-    told = [described(game, int(action)) for action in line[:1]]
-    copy = game.clone() if len(line) > 1 else game
-    for before, step in pairwise(line):
-        copy.apply(int(before))
-        told.append(described(copy, int(step)))
-    return told
+def described(state: Cells, rules: Rules, action: int) -> dict[str, Any]:
+    """A legal action of a game's array as {"action": id, "text", "move"}."""
+    return {"action": action, "text": TEXTS[action], "move": move_json(state, rules, action)}
 
 
 def ranked(game: Game, moves: Sequence[Mapping[str, Any]], top: int | None) -> list[dict[str, Any]]:
@@ -68,6 +57,8 @@ def ranked(game: Game, moves: Sequence[Mapping[str, Any]], top: int | None) -> l
         top: how many to tell; None for all.
     """
     best = finite(moves[0].get("win"))
+    before = public_cells(game.state)
+    only = len(game.legal_actions()) == 1
     told = []
     for order, found in enumerate(moves[:top]):
         action = int(found["action"])
@@ -77,7 +68,11 @@ def ranked(game: Game, moves: Sequence[Mapping[str, Any]], top: int | None) -> l
         line = [int(step) for step in found.get("line") or ()]
         if line[:1] != [action]:
             line.insert(0, action)
-        steps = line_of(game, line)
+        states = game.states_along(line)
+        steps = [
+            described(state, game.rules, each) for state, each in zip(states, line, strict=False)
+        ]
+        ends = found.get("line_ends")
         told.append(
             {
                 "order": order,
@@ -89,8 +84,8 @@ def ranked(game: Game, moves: Sequence[Mapping[str, Any]], top: int | None) -> l
                 "delta_se": finite(found.get("delta_se")),
                 "n": None if found.get("n") is None else int(found["n"]),
                 "line": steps,
-                "line_ends": found.get("line_ends"),
-                "reasons": reasons(game, line, found.get("line_ends")),
+                "line_ends": ends,
+                "reasons": reasons_along(game.rules, before, states, line, ends, only=only),
                 "same_as": None if same is None else int(same),
                 "verdict": verdict(order, delta),
             }

@@ -148,6 +148,12 @@ def under_cells(piles: Sequence[Sequence[int]]) -> list[int]:
     return [low | high << UNDER_BITS for low, high in (packed[:2], packed[2:])]
 
 
+def second_card(state: State | Sequence[int], board: int, pile: int) -> int:
+    """The card under a discard pile's top, 0 for none; board is the board's first cell."""
+    packed = int(state[board + UNDER + (pile >> 1)])
+    return packed >> UNDER_BITS * (pile & 1) & 15
+
+
 def hand_cards(state: State, player: int) -> list[int]:
     """A hand as sorted cards, wilds last."""
     counts = state[hand_at(player) + 1 : hand_at(player) + HAND_CELLS]
