@@ -9,8 +9,8 @@ right for any number of players and teams.
 
 On the win alone the first policies never start: nearly all their games deadlock. So each stock card
 played pays a share of `shaping` at first, which falls to nothing. Or a teacher plays the first
-iterations, and its choices are imitated; an agent with turn search teaches in minutes what takes
-PPO an hour.
+iterations and is imitated: what it does, and where it searches also the actions that it finds
+nearly as good.
 
 Everything random comes from (seed, iteration), and a checkpoint holds the games, so a run on one
 thread can be stopped and resumed without a trace.
@@ -44,17 +44,19 @@ from skipbo_env.agents.models import Model, empty_network
 from skipbo_env.agents.policy import (
     ORDER,
     arrange_rows,
-    arranged_actions,
     num_inputs,
+    num_outputs,
     real_action,
 )
-from skipbo_env.agents.turn import new_work, search
+from skipbo_env.agents.turn import new_work, search, write_path
 from skipbo_env.engine.jit import kernel
 from skipbo_env.engine.moves import legal_words
 from training.checkpoint import CheckpointError, load
 from training.config import ConfigError, PpoConfig
 from training.export import export_model
 from training.network import PolicyNetwork
+
+ENDINGS = 48  # that a teacher's search tells apart
 
 
 def distribution(logits: torch.Tensor, masks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -158,32 +160,109 @@ def advantages(
 
 
 @kernel
-def teach(states, kind, net, work, max_nodes, plans, at, lengths, streams, actions):
-    """The teacher's action in every game.
+def _first(plan, length, mask, inverse):
+    """The place in a plan of the play to begin with: of the plays before the last action that can
+    be done at once the one with the lowest arranged id; the last one where it stands alone. -1
+    where nothing can be done.
+
+    The orders of a plan's plays lead to the same ending, and always the same one is easier to
+    imitate. Seldom, where two piles of equal height could take a card, the rest of a plan cannot be
+    done any more; then the search begins anew.
+    """
+    best = -1
+    for k in range(length - 1 if length > 1 else 1):
+        if mask[plan[k]] and (best < 0 or inverse[plan[k]] < inverse[plan[best]]):
+            best = k
+    return best
+
+
+@kernel
+def _weigh(work, mask, inverse, temperature, target):
+    """Turn 1 for the action that is done into the softmax over those of all endings noted."""
+    best = work.top_values[0]
+    total = 1.0
+    for e in range(1, len(work.top_values)):
+        value = work.top_values[e]
+        if value == -np.inf:
+            break
+        length = write_path(work, work.top[e, 0], work.top[e, 1], work.path)
+        place = _first(work.path, length, mask, inverse)
+        if place < 0:
+            continue
+        a = inverse[work.path[place]]
+        if target[a] == 0.0:  # the endings come best first
+            target[a] = np.exp((value - best) / temperature)
+            total += target[a]
+    for a in range(len(target)):
+        target[a] /= total
+
+
+@kernel
+def teach(
+    states,
+    masks,
+    orders,
+    kind,
+    net,
+    work,
+    max_nodes,
+    temperature,
+    plans,
+    lengths,
+    inverse,
+    streams,
+    targets,
+    arranged,
+    actions,
+):
+    """What the teacher does in every game, and how good it finds the other actions.
 
     Args:
         states: int32 (games, cells), none over.
+        masks: int8 (games, actions).
+        orders: int64 (games, ORDER), see `policy.arrange`.
         kind: a rule-based agent, or -1 for turn search.
         net: the network of the turn search.
-        work: its scratch space.
+        work: its scratch space, which notes the best endings.
         max_nodes: for the turn search.
-        plans: int64 (games, n): the actions up to the next hidden card; kept from call to call.
-        at: int64 (games,): how many of them are done.
-        lengths: int64 (games,): how many there are.
+        temperature: see targets.
+        plans: int64 (games, n): what is left of the actions up to the next hidden card; kept from
+            call to call.
+        lengths: int64 (games,): how many they are.
+        inverse: int64 (actions,), scratch space.
         streams: uint64 (1,), for rule-based agents.
-        actions: int64 (games,), filled.
+        targets: float32 (games, arranged actions), filled with probabilities: the softmax of the
+            best ending's logit that each action leads to, divided by the temperature. 1 for what is
+            done in the midst of a plan, by rule-based agents, and where the temperature is 0.
+        arranged: int64 (games,), filled with what is done, as the arranged table has it.
+        actions: int64 (games,), filled with what is done.
     """
     for i in range(len(actions)):
+        state, mask, target = states[i], masks[i], targets[i]
+        for a in range(len(mask)):
+            inverse[real_action(a, orders[i])] = a
+        target[:] = 0.0
         if kind >= 0:
-            actions[i] = choose(kind, states[i], legal_words(states[i]), streams, 0)
+            actions[i] = choose(kind, state, legal_words(state), streams, 0)
+            arranged[i] = inverse[actions[i]]
+            target[arranged[i]] = 1.0
             continue
-        if at[i] >= lengths[i]:
-            _, length = search(states[i], net, work, max_nodes, streams, 0, 0.0)
-            for k in range(length):
-                plans[i, k] = work.path[k]
-            at[i], lengths[i] = 0, length
-        actions[i] = plans[i, at[i]]
-        at[i] += 1
+        plan = plans[i]
+        place = _first(plan, lengths[i], mask, inverse) if lengths[i] else -1
+        searched = place < 0
+        if searched:
+            _, lengths[i] = search(state, net, work, max_nodes, streams, 0, 0.0)
+            for k in range(lengths[i]):
+                plan[k] = work.path[k]
+            place = _first(plan, lengths[i], mask, inverse)
+        actions[i] = plan[place]
+        arranged[i] = inverse[actions[i]]
+        for k in range(place, lengths[i] - 1):
+            plan[k] = plan[k + 1]
+        lengths[i] -= 1
+        target[arranged[i]] = 1.0
+        if searched and temperature > 0.0:
+            _weigh(work, mask, inverse, temperature, target)
 
 
 class Teacher:
@@ -206,31 +285,40 @@ class Teacher:
         else:
             self.kind = agent.kind
             self.network = empty_network(config.players, config.rules.boards, 16, 32)
-        self.nodes = config.max_nodes
+        self.config = config
         self.states = states
-        self.work = new_work(states[0], self.network, self.nodes)
+        self.work = new_work(states[0], self.network, config.max_nodes, ENDINGS)
         self.plans = np.zeros((len(states), len(self.work.path)), np.int64)
-        self.at, self.lengths = np.zeros((2, len(states)), np.int64)
+        self.lengths = np.zeros(len(states), np.int64)
+        self.inverse = np.zeros(num_outputs(config.rules), np.int64)
+        self.targets = np.zeros((len(states), num_outputs(config.rules)), np.float32)
         self.streams = np.zeros(1, np.uint64)
 
     def begin(self, seed: int) -> None:
         """Forget the plans: an iteration must not depend on the one before."""
-        self.at[:] = self.lengths[:] = 0
+        self.lengths[:] = 0
         self.streams[0] = seed
 
-    def act(self) -> NDArray[np.int64]:
-        """Its action in every game."""
+    def act(
+        self, masks: NDArray[np.int8], orders: NDArray[np.int64], arranged: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """What it does in every game, `arranged` filled with the same; sets `targets`."""
         actions = np.empty(len(self.states), np.int64)
         teach(
             self.states,
+            masks,
+            orders,
             self.kind,
             self.network,
             self.work,
-            self.nodes,
+            self.config.max_nodes,
+            self.config.teach_temperature,
             self.plans,
-            self.at,
             self.lengths,
+            self.inverse,
             self.streams,
+            self.targets,
+            arranged,
             actions,
         )
         return actions
@@ -243,6 +331,8 @@ class Batch:
     Attributes:
         inputs: arranged observations and masks, (steps, games, inputs), in the precision that is
             learned in.
+        targets: of the arranged table's actions, (steps, games, actions): what the teacher finds
+            good; without one (0,).
         actions: of the arranged table.
         logs: log-probability of the action when it was chosen; 0 with a teacher.
         values: what the network said.
@@ -254,6 +344,7 @@ class Batch:
     """
 
     inputs: torch.Tensor
+    targets: torch.Tensor
     actions: NDArray[np.int64]
     logs: NDArray[np.float32]
     values: NDArray[np.float32]
@@ -350,6 +441,9 @@ class Learner:
         low = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
         batch = Batch(
             inputs=torch.empty((steps, games, num_inputs(self.rules)), dtype=low, device=device),
+            targets=torch.empty(
+                (steps, games, num_outputs(self.rules)) if teacher else 0, device=device
+            ),
             actions=np.empty((steps, games), np.int64),
             logs=np.zeros((steps, games), np.float32),
             values=np.empty((steps, games), np.float32),
@@ -374,8 +468,8 @@ class Learner:
                 batch.next_players[:] = self.infos["player"]
                 break
             if teacher:
-                actions = teacher.act()
-                arranged_actions(actions, masks, orders, batch.actions[t])
+                actions = teacher.act(masks, orders, batch.actions[t])
+                batch.targets[t] = torch.from_numpy(teacher.targets).to(device)
             else:
                 draw(
                     logits.cpu().numpy(),
@@ -427,6 +521,7 @@ class Learner:
             for part in (all_returns, gains, batch.actions, batch.logs)
         )
         inputs = batch.inputs.flatten(0, 1)
+        targets = batch.targets.flatten(0, 1) if taught else None
         usable = np.flatnonzero(known.ravel())
         random = np.random.default_rng([config.seed, self.iteration, 2])
         told: list[torch.Tensor] = []
@@ -443,8 +538,8 @@ class Learner:
                 entropy = -(probs * logs).sum(-1).mean()
                 value_loss = functional.mse_loss(value, returns[rows])
                 ratio = (log - old[rows]).exp()
-                if taught:
-                    policy_loss = -log.mean()
+                if targets is not None:
+                    policy_loss = -(targets[rows] * logs).sum(-1).mean()
                 else:
                     gain = gained[rows]
                     gain = (gain - gain.mean()) / (gain.std() + 1e-8)

@@ -279,6 +279,59 @@ def test_compiled_policy_agrees_with_torch(table: dict[str, int]) -> None:
     assert np.std(spread) > 0.05
 
 
+# Teaching --------------------------------------------------------------------------------------
+
+
+def test_a_teacher_reaches_the_endings_of_turn_search_in_an_order_of_its_own() -> None:
+    """Games by turn search of the planner: the table that its plays lead to is the same, but for
+    one plan in a hundred, whose order cannot be kept; and the targets say what was done and what is
+    as good.
+    """
+    config = replace(TINY, teacher="planner", teach=1, max_nodes=500, games=20, steps=60)
+    learner = Learner(config)
+    teacher = learner.teacher
+    assert teacher is not None
+    rules, env = learner.rules, learner.env
+    agent = make_agent("planner?max_nodes=500")
+    orders = np.zeros((20, ORDER), np.int64)
+    inputs = np.zeros((20, num_inputs(rules)), np.float32)
+    arranged = np.zeros(20, np.int64)
+    expected: list[Any] = [None] * 20
+    checked = reordered = anew = soft = 0
+    for _ in range(60):
+        masks = learner.infos["action_mask"]
+        arrange_rows(learner.observations, masks, rules.boards, orders, inputs)
+        for row in range(20):
+            if teacher.lengths[row] == 0:  # it is going to search
+                game = env.game(row)
+                plan = agent.plan(game)
+                for action in plan:
+                    game.apply(action)
+                expected[row] = (game, plan, [])
+        actions = teacher.act(masks, orders, arranged)
+        targets = teacher.targets
+        assert targets.sum(axis=1) == pytest.approx(1.0)
+        assert (targets[np.arange(20), arranged] == targets.max(axis=1)).all()
+        assert (targets[inputs[:, -targets.shape[1] :] == 0] == 0).all()
+        soft += int((np.sort(targets, axis=1)[:, -2] > 0.05).sum())
+        for row in range(20):
+            assert actions[row] == real_action(int(arranged[row]), orders[row])
+            expected[row][2].append(int(actions[row]))
+        learner.observations, _, won, cut, learner.infos = env.step(actions)
+        for row in np.flatnonzero((teacher.lengths == 0) & ~(won | cut)):
+            game, plan, done = expected[row]
+            checked += 1
+            if sorted(done) != sorted(plan):
+                anew += 1
+                continue
+            assert np.array_equal(game.observation(game.player), learner.observations[row])
+            reordered += done != plan
+    assert checked > 300
+    assert anew <= 0.01 * checked
+    assert reordered > 5
+    assert soft > 100
+
+
 # Runs ------------------------------------------------------------------------------------------
 
 
