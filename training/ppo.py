@@ -160,24 +160,7 @@ def advantages(
 
 
 @kernel
-def _first(plan, length, mask, inverse):
-    """The place in a plan of the play to begin with: of the plays before the last action that can
-    be done at once the one with the lowest arranged id; the last one where it stands alone. -1
-    where nothing can be done.
-
-    The orders of a plan's plays lead to the same ending, and always the same one is easier to
-    imitate. Seldom, where two piles of equal height could take a card, the rest of a plan cannot be
-    done any more; then the search begins anew.
-    """
-    best = -1
-    for k in range(length - 1 if length > 1 else 1):
-        if mask[plan[k]] and (best < 0 or inverse[plan[k]] < inverse[plan[best]]):
-            best = k
-    return best
-
-
-@kernel
-def _weigh(work, mask, inverse, temperature, target):
+def _weigh(work, inverse, temperature, target):
     """Turn 1 for the action that is done into the softmax over those of all endings noted."""
     best = work.top_values[0]
     total = 1.0
@@ -185,11 +168,8 @@ def _weigh(work, mask, inverse, temperature, target):
         value = work.top_values[e]
         if value == -np.inf:
             break
-        length = write_path(work, work.top[e, 0], work.top[e, 1], work.path)
-        place = _first(work.path, length, mask, inverse)
-        if place < 0:
-            continue
-        a = inverse[work.path[place]]
+        write_path(work, work.top[e, 0], work.top[e, 1], work.path)
+        a = inverse[work.path[0]]
         if target[a] == 0.0:  # the endings come best first
             target[a] = np.exp((value - best) / temperature)
             total += target[a]
@@ -208,6 +188,7 @@ def teach(
     max_nodes,
     temperature,
     plans,
+    at,
     lengths,
     inverse,
     streams,
@@ -226,9 +207,9 @@ def teach(
         work: its scratch space, which notes the best endings.
         max_nodes: for the turn search.
         temperature: see targets.
-        plans: int64 (games, n): what is left of the actions up to the next hidden card; kept from
-            call to call.
-        lengths: int64 (games,): how many they are.
+        plans: int64 (games, n): the actions up to the next hidden card; kept from call to call.
+        at: int64 (games,): how many of them are done.
+        lengths: int64 (games,): how many there are.
         inverse: int64 (actions,), scratch space.
         streams: uint64 (1,), for rule-based agents.
         targets: float32 (games, arranged actions), filled with probabilities: the softmax of the
@@ -238,31 +219,25 @@ def teach(
         actions: int64 (games,), filled with what is done.
     """
     for i in range(len(actions)):
-        state, mask, target = states[i], masks[i], targets[i]
-        for a in range(len(mask)):
+        target = targets[i]
+        for a in range(masks.shape[1]):
             inverse[real_action(a, orders[i])] = a
         target[:] = 0.0
-        if kind >= 0:
-            actions[i] = choose(kind, state, legal_words(state), streams, 0)
-            arranged[i] = inverse[actions[i]]
-            target[arranged[i]] = 1.0
-            continue
-        plan = plans[i]
-        place = _first(plan, lengths[i], mask, inverse) if lengths[i] else -1
-        searched = place < 0
+        searched = kind < 0 and at[i] >= lengths[i]
         if searched:
-            _, lengths[i] = search(state, net, work, max_nodes, streams, 0, 0.0)
+            _, lengths[i] = search(states[i], net, work, max_nodes, streams, 0, 0.0)
             for k in range(lengths[i]):
-                plan[k] = work.path[k]
-            place = _first(plan, lengths[i], mask, inverse)
-        actions[i] = plan[place]
+                plans[i, k] = work.path[k]
+            at[i] = 0
+        if kind >= 0:
+            actions[i] = choose(kind, states[i], legal_words(states[i]), streams, 0)
+        else:
+            actions[i] = plans[i, at[i]]
+            at[i] += 1
         arranged[i] = inverse[actions[i]]
-        for k in range(place, lengths[i] - 1):
-            plan[k] = plan[k + 1]
-        lengths[i] -= 1
         target[arranged[i]] = 1.0
         if searched and temperature > 0.0:
-            _weigh(work, mask, inverse, temperature, target)
+            _weigh(work, inverse, temperature, target)
 
 
 class Teacher:
@@ -289,14 +264,14 @@ class Teacher:
         self.states = states
         self.work = new_work(states[0], self.network, config.max_nodes, ENDINGS)
         self.plans = np.zeros((len(states), len(self.work.path)), np.int64)
-        self.lengths = np.zeros(len(states), np.int64)
+        self.at, self.lengths = np.zeros((2, len(states)), np.int64)
         self.inverse = np.zeros(num_outputs(config.rules), np.int64)
         self.targets = np.zeros((len(states), num_outputs(config.rules)), np.float32)
         self.streams = np.zeros(1, np.uint64)
 
     def begin(self, seed: int) -> None:
         """Forget the plans: an iteration must not depend on the one before."""
-        self.lengths[:] = 0
+        self.at[:] = self.lengths[:] = 0
         self.streams[0] = seed
 
     def act(
@@ -314,6 +289,7 @@ class Teacher:
             self.config.max_nodes,
             self.config.teach_temperature,
             self.plans,
+            self.at,
             self.lengths,
             self.inverse,
             self.streams,
