@@ -504,6 +504,8 @@ class Learner:
         for _ in range(config.teach_epochs if taught else config.epochs):
             told.clear()
             order = torch.from_numpy(random.permutation(usable)).to(device)
+            if not len(order):  # a few decisions, none of which has a successor yet
+                break
             # Batches of one size or a little less, none of them a small rest.
             for rows in order.chunk(max(1, round(len(order) / config.batch_size))):
                 part = inputs[rows]
@@ -518,7 +520,7 @@ class Learner:
                     policy_loss = -(targets[rows] * logs).sum(-1).mean()
                 else:
                     gain = gained[rows]
-                    gain = (gain - gain.mean()) / (gain.std() + 1e-8)
+                    gain = (gain - gain.mean()) / (gain.std(correction=0) + 1e-8)
                     cut = ratio.clamp(1.0 - config.clip, 1.0 + config.clip)
                     policy_loss = -torch.minimum(ratio * gain, cut * gain).mean()
                 loss = (
@@ -534,13 +536,14 @@ class Learner:
                     clipped = (ratio - 1.0).abs() > config.clip
                     numbers = (policy_loss, value_loss, entropy, moved, clipped)
                     told.append(torch.stack([number.float().mean() for number in numbers]))
-        means = torch.stack(told).mean(0).tolist()
         names = ("policy_loss", "value_loss", "entropy", "kl", "clip_share")
+        means = torch.stack(told).mean(0).tolist() if told else [0.0] * len(names)
         result = dict(zip(names, means, strict=True))
         if taught:  # there is no old policy
             result["kl"] = result["clip_share"] = 0.0
-        spread, left = float(all_returns[known].var()), float(gains[known].var())
-        result["explained_variance"] = 1.0 - left / spread if spread > 0 else math.nan
+        spread = float(all_returns[known].var()) if len(usable) else 0.0
+        left = float(gains[known].var()) if len(usable) else 0.0
+        result["explained_variance"] = 1.0 - left / spread if spread > 0 else 0.0
         result["left_out_share"] = 1.0 - len(usable) / known.size
         return result
 

@@ -441,6 +441,15 @@ def test_threads_make_no_difference_to_the_games() -> None:
         assert np.array_equal(a.rewards, b.rewards)
 
 
+def test_batches_of_hardly_anything_do_no_harm() -> None:
+    """One decision, and one game: a single row has no spread, and perhaps no successor."""
+    for changes in ({"games": 1, "steps": 1}, {"games": 1, "steps": 3, "batch_size": 1}):
+        learner = Learner(replace(TINY, **changes))
+        for _ in range(12):
+            assert all(math.isfinite(number) for number in learner.iterate().values())
+        assert all(torch.isfinite(part).all() for part in learner.network.parameters())
+
+
 def test_precision_is_measured_once_and_kept(tmp_path: Path) -> None:
     learner = Learner(replace(TINY, precision="auto"))
     assert learner.precision in ("float32", "bfloat16")
