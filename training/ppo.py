@@ -20,7 +20,9 @@ from __future__ import annotations
 
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -195,8 +197,10 @@ def teach(
     targets,
     arranged,
     actions,
+    start,
+    stop,
 ):
-    """What the teacher does in every game, and how good it finds the other actions.
+    """What the teacher does in some of the games, and how good it finds the other actions.
 
     Args:
         states: int32 (games, cells), none over.
@@ -211,26 +215,28 @@ def teach(
         at: int64 (games,): how many of them are done.
         lengths: int64 (games,): how many there are.
         inverse: int64 (actions,), scratch space.
-        streams: uint64 (1,), for rule-based agents.
+        streams: uint64 (games,), for rule-based agents.
         targets: float32 (games, arranged actions), filled with probabilities: the softmax of the
             best ending's logit that each action leads to, divided by the temperature. 1 for what is
             done in the midst of a plan, by rule-based agents, and where the temperature is 0.
         arranged: int64 (games,), filled with what is done, as the arranged table has it.
         actions: int64 (games,), filled with what is done.
+        start: the first game of this call.
+        stop: the game after its last.
     """
-    for i in range(len(actions)):
+    for i in range(start, stop):
         target = targets[i]
         for a in range(masks.shape[1]):
             inverse[real_action(a, orders[i])] = a
         target[:] = 0.0
         searched = kind < 0 and at[i] >= lengths[i]
         if searched:
-            _, lengths[i] = search(states[i], net, work, max_nodes, streams, 0, 0.0)
+            _, lengths[i] = search(states[i], net, work, max_nodes, streams, i, 0.0)
             for k in range(lengths[i]):
                 plans[i, k] = work.path[k]
             at[i] = 0
         if kind >= 0:
-            actions[i] = choose(kind, states[i], legal_words(states[i]), streams, 0)
+            actions[i] = choose(kind, states[i], legal_words(states[i]), streams, i)
         else:
             actions[i] = plans[i, at[i]]
             at[i] += 1
@@ -262,41 +268,56 @@ class Teacher:
             self.network = empty_network(config.players, config.rules.boards, 16, 32)
         self.config = config
         self.states = states
-        self.work = new_work(states[0], self.network, config.max_nodes, ENDINGS)
-        self.plans = np.zeros((len(states), len(self.work.path)), np.int64)
+        # A share of the games for each thread, with its own scratch space.
+        bounds = np.linspace(0, len(states), min(config.threads, len(states)) + 1).astype(int)
+        self.shares = list(pairwise(bounds.tolist()))
+        self.works = [
+            new_work(states[0], self.network, config.max_nodes, ENDINGS) for _ in self.shares
+        ]
+        outputs = num_outputs(config.rules)
+        self.inverse = np.zeros((len(self.shares), outputs), np.int64)
+        self.plans = np.zeros((len(states), len(self.works[0].path)), np.int64)
         self.at, self.lengths = np.zeros((2, len(states)), np.int64)
-        self.inverse = np.zeros(num_outputs(config.rules), np.int64)
-        self.targets = np.zeros((len(states), num_outputs(config.rules)), np.float32)
-        self.streams = np.zeros(1, np.uint64)
+        self.targets = np.zeros((len(states), outputs), np.float32)
+        self.streams = np.zeros(len(states), np.uint64)
 
-    def begin(self, seed: int) -> None:
+    def begin(self, random: np.random.Generator) -> None:
         """Forget the plans: an iteration must not depend on the one before."""
         self.at[:] = self.lengths[:] = 0
-        self.streams[0] = seed
+        self.streams[:] = random.integers(1 << 63, size=len(self.streams))
 
     def act(
         self, masks: NDArray[np.int8], orders: NDArray[np.int64], arranged: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """What it does in every game, `arranged` filled with the same; sets `targets`."""
         actions = np.empty(len(self.states), np.int64)
-        teach(
-            self.states,
-            masks,
-            orders,
-            self.kind,
-            self.network,
-            self.work,
-            self.config.max_nodes,
-            self.config.teach_temperature,
-            self.plans,
-            self.at,
-            self.lengths,
-            self.inverse,
-            self.streams,
-            self.targets,
-            arranged,
-            actions,
-        )
+
+        def share(k: int) -> None:
+            teach(
+                self.states,
+                masks,
+                orders,
+                self.kind,
+                self.network,
+                self.works[k],
+                self.config.max_nodes,
+                self.config.teach_temperature,
+                self.plans,
+                self.at,
+                self.lengths,
+                self.inverse[k],
+                self.streams,
+                self.targets,
+                arranged,
+                actions,
+                *self.shares[k],
+            )
+
+        if len(self.shares) == 1:
+            share(0)
+        else:
+            with ThreadPoolExecutor(len(self.shares)) as pool:
+                list(pool.map(share, range(len(self.shares))))
         return actions
 
 
@@ -412,7 +433,7 @@ class Learner:
         teacher = self.teacher if self.iteration < config.teach else None
         random = np.random.default_rng([config.seed, self.iteration, 1])
         if teacher:
-            teacher.begin(int(random.integers(1 << 63)))
+            teacher.begin(random)
         env.shaped_weight = schedule(config, self.iteration)["shaping"]
         low = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
         batch = Batch(

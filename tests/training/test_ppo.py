@@ -433,10 +433,13 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(tmp_path: Path) -> None
         train(config, whole)
 
 
-def test_threads_make_no_difference_to_the_games() -> None:
-    one, three = (Learner(replace(TAUGHT, threads=threads)) for threads in (1, 3))
+@pytest.mark.parametrize("teacher", ["play-first", "planner"])
+def test_threads_make_no_difference_to_the_games(teacher: str) -> None:
+    config = replace(TAUGHT, teacher=teacher)
+    one, three = (Learner(replace(config, threads=threads)) for threads in (1, 3))
     for _ in range(2):
         a, b = one.play(), three.play()
+        assert torch.equal(a.targets, b.targets)
         assert np.array_equal(a.actions, b.actions)
         assert np.array_equal(a.rewards, b.rewards)
 
