@@ -226,7 +226,7 @@ class PpoConfig(Settings):
     """Learning rate at their start; it goes along a cosine to lr."""
     teach_epochs: int = 3
     """Passes over the decisions of each of them."""
-    teach_temperature: float = 0.1
+    teach_temperature: float = 0.05
     """How much less good than the teacher's an action may be and still be imitated: the temperature
     of a softmax over the logits of what each leads to; 0 for the teacher's alone.
     """
