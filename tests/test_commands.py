@@ -19,7 +19,13 @@ from tests.pages import ALL, PAGES, ROOT, commands, subcommands
 
 # What is long is done with smaller sizes: the value of an option, or words put after a command.
 SMALLER = {"--games": "12"}
+SMALL_PPO = (
+    "--iterations 2 --games 16 --steps 8 --batch-size 64 --hidden 32 --hidden2 32 --eval-every 1 "
+    "--eval-pairs 4 --checkpoint-every 1"
+)
 SMALLER_COMMANDS = {
+    ("train", "--algo", "ppo", "--preset", "smoke"): SMALL_PPO,
+    ("train", "--algo", "ppo", "--preset", "distilled"): f"{SMALL_PPO} --teach 1",
     ("train", "--preset", "smoke"): (
         "--iterations 2 --games 8 --warm-start 1 --warm-start-games 40 --eval-every 1 "
         "--eval-pairs 4 --checkpoint-every 1"

@@ -249,6 +249,10 @@ class PpoConfig(Settings):
     """Learning rate at their start; it goes along a cosine to lr."""
     teach_epochs: int = 3
     """Passes over the decisions of each of them."""
+    teach_temperature: float = 0.05
+    """How much less good than the teacher's an action may be and still be imitated: the temperature
+    of a softmax over the logits of what each leads to; 0 for the teacher's alone.
+    """
     max_nodes: int = 256
     precision: str = "auto"
     """float32, bfloat16 (autocast), or auto for the faster one, measured at the start."""
@@ -268,6 +272,7 @@ class PpoConfig(Settings):
         "teach": (0, 10**9),
         "teach_lr": (1e-9, 1.0),
         "teach_epochs": (1, 1000),
+        "teach_temperature": (0.0, 100.0),
         "max_nodes": (1, 4096),
     }
 
@@ -350,17 +355,20 @@ PPO_PRESETS: dict[str, PpoConfig] = {
         PPO_DEFAULT,
         hidden=384,
         hidden2=192,
-        iterations=360,
+        iterations=260,
+        steps=64,
         batch_size=4096,
-        lr=5e-4,
+        lr=3e-4,
         entropy=0.003,
         shaping=0.5,
         shaping_share=0.5,
         teacher="two-player",
-        teach=40,
+        teach=60,
         teach_lr=2e-3,
         teach_epochs=4,
-        eval_every=40,
+        max_nodes=128,
+        eval_every=20,
+        checkpoint_every=10,
     ),
     "gpu": replace(PPO_DEFAULT, games=16384, batch_size=65536, threads=16, device="cuda"),
 }

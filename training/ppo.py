@@ -9,8 +9,8 @@ right for any number of players and teams.
 
 On the win alone the first policies never start: nearly all their games deadlock. So each stock card
 played pays a share of `shaping` at first, which falls to nothing. Or a teacher plays the first
-iterations, and its choices are imitated; an agent with turn search teaches in minutes what takes
-PPO an hour.
+iterations and is imitated: what it does, and where it searches also the actions that it finds
+nearly as good.
 
 Everything random comes from (seed, iteration), and a checkpoint holds the games, so a run on one
 thread can be stopped and resumed without a trace.
@@ -20,7 +20,9 @@ from __future__ import annotations
 
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +46,11 @@ from skipbo_env.agents.models import Model, empty_network
 from skipbo_env.agents.policy import (
     ORDER,
     arrange_rows,
-    arranged_actions,
     num_inputs,
+    num_outputs,
     real_action,
 )
-from skipbo_env.agents.turn import new_work, search
+from skipbo_env.agents.turn import new_work, search, write_path
 from skipbo_env.engine.jit import kernel
 from skipbo_env.engine.moves import legal_words
 from training.checkpoint import CheckpointError, load
@@ -56,6 +58,8 @@ from training.config import ConfigError, PpoConfig
 from training.export import export_model
 from training.network import PolicyNetwork
 from training.start import runs_up_to
+
+ENDINGS = 48  # that a teacher's search tells apart
 
 
 def distribution(logits: torch.Tensor, masks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -159,32 +163,88 @@ def advantages(
 
 
 @kernel
-def teach(states, kind, net, work, max_nodes, plans, at, lengths, streams, actions):
-    """The teacher's action in every game.
+def _weigh(work, inverse, temperature, target):
+    """Turn 1 for the action that is done into the softmax over those of all endings noted."""
+    best = work.top_values[0]
+    total = 1.0
+    for e in range(1, len(work.top_values)):
+        value = work.top_values[e]
+        if value == -np.inf:
+            break
+        write_path(work, work.top[e, 0], work.top[e, 1], work.path)
+        a = inverse[work.path[0]]
+        if target[a] == 0.0:  # the endings come best first
+            target[a] = np.exp((value - best) / temperature)
+            total += target[a]
+    for a in range(len(target)):
+        target[a] /= total
+
+
+@kernel
+def teach(
+    states,
+    masks,
+    orders,
+    kind,
+    net,
+    work,
+    max_nodes,
+    temperature,
+    plans,
+    at,
+    lengths,
+    inverse,
+    streams,
+    targets,
+    arranged,
+    actions,
+    start,
+    stop,
+):
+    """What the teacher does in some of the games, and how good it finds the other actions.
 
     Args:
         states: int32 (games, cells), none over.
+        masks: int8 (games, actions).
+        orders: int64 (games, ORDER), see `policy.arrange`.
         kind: a rule-based agent, or -1 for turn search.
         net: the network of the turn search.
-        work: its scratch space.
+        work: its scratch space, which notes the best endings.
         max_nodes: for the turn search.
+        temperature: see targets.
         plans: int64 (games, n): the actions up to the next hidden card; kept from call to call.
         at: int64 (games,): how many of them are done.
         lengths: int64 (games,): how many there are.
-        streams: uint64 (1,), for rule-based agents.
-        actions: int64 (games,), filled.
+        inverse: int64 (actions,), scratch space.
+        streams: uint64 (games,), for rule-based agents.
+        targets: float32 (games, arranged actions), filled with probabilities: the softmax of the
+            best ending's logit that each action leads to, divided by the temperature. 1 for what is
+            done in the midst of a plan, by rule-based agents, and where the temperature is 0.
+        arranged: int64 (games,), filled with what is done, as the arranged table has it.
+        actions: int64 (games,), filled with what is done.
+        start: the first game of this call.
+        stop: the game after its last.
     """
-    for i in range(len(actions)):
-        if kind >= 0:
-            actions[i] = choose(kind, states[i], legal_words(states[i]), streams, 0)
-            continue
-        if at[i] >= lengths[i]:
-            _, length = search(states[i], net, work, max_nodes, streams, 0, 0.0)
-            for k in range(length):
+    for i in range(start, stop):
+        target = targets[i]
+        for a in range(masks.shape[1]):
+            inverse[real_action(a, orders[i])] = a
+        target[:] = 0.0
+        searched = kind < 0 and at[i] >= lengths[i]
+        if searched:
+            _, lengths[i] = search(states[i], net, work, max_nodes, streams, i, 0.0)
+            for k in range(lengths[i]):
                 plans[i, k] = work.path[k]
-            at[i], lengths[i] = 0, length
-        actions[i] = plans[i, at[i]]
-        at[i] += 1
+            at[i] = 0
+        if kind >= 0:
+            actions[i] = choose(kind, states[i], legal_words(states[i]), streams, i)
+        else:
+            actions[i] = plans[i, at[i]]
+            at[i] += 1
+        arranged[i] = inverse[actions[i]]
+        target[arranged[i]] = 1.0
+        if searched and temperature > 0.0:
+            _weigh(work, inverse, temperature, target)
 
 
 class Teacher:
@@ -207,33 +267,58 @@ class Teacher:
         else:
             self.kind = agent.kind
             self.network = empty_network(config.players, config.rules.boards, 16, 32)
-        self.nodes = config.max_nodes
+        self.config = config
         self.states = states
-        self.work = new_work(states[0], self.network, self.nodes)
-        self.plans = np.zeros((len(states), len(self.work.path)), np.int64)
+        # A share of the games for each thread, with its own scratch space.
+        bounds = np.linspace(0, len(states), min(config.threads, len(states)) + 1).astype(int)
+        self.shares = list(pairwise(bounds.tolist()))
+        self.works = [
+            new_work(states[0], self.network, config.max_nodes, ENDINGS) for _ in self.shares
+        ]
+        outputs = num_outputs(config.rules)
+        self.inverse = np.zeros((len(self.shares), outputs), np.int64)
+        self.plans = np.zeros((len(states), len(self.works[0].path)), np.int64)
         self.at, self.lengths = np.zeros((2, len(states)), np.int64)
-        self.streams = np.zeros(1, np.uint64)
+        self.targets = np.zeros((len(states), outputs), np.float32)
+        self.streams = np.zeros(len(states), np.uint64)
 
-    def begin(self, seed: int) -> None:
+    def begin(self, random: np.random.Generator) -> None:
         """Forget the plans: an iteration must not depend on the one before."""
         self.at[:] = self.lengths[:] = 0
-        self.streams[0] = seed
+        self.streams[:] = random.integers(1 << 63, size=len(self.streams))
 
-    def act(self) -> NDArray[np.int64]:
-        """Its action in every game."""
+    def act(
+        self, masks: NDArray[np.int8], orders: NDArray[np.int64], arranged: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """What it does in every game, `arranged` filled with the same; sets `targets`."""
         actions = np.empty(len(self.states), np.int64)
-        teach(
-            self.states,
-            self.kind,
-            self.network,
-            self.work,
-            self.nodes,
-            self.plans,
-            self.at,
-            self.lengths,
-            self.streams,
-            actions,
-        )
+
+        def share(k: int) -> None:
+            teach(
+                self.states,
+                masks,
+                orders,
+                self.kind,
+                self.network,
+                self.works[k],
+                self.config.max_nodes,
+                self.config.teach_temperature,
+                self.plans,
+                self.at,
+                self.lengths,
+                self.inverse[k],
+                self.streams,
+                self.targets,
+                arranged,
+                actions,
+                *self.shares[k],
+            )
+
+        if len(self.shares) == 1:
+            share(0)
+        else:
+            with ThreadPoolExecutor(len(self.shares)) as pool:
+                list(pool.map(share, range(len(self.shares))))
         return actions
 
 
@@ -244,6 +329,8 @@ class Batch:
     Attributes:
         inputs: arranged observations and masks, (steps, games, inputs), in the precision that is
             learned in.
+        targets: of the arranged table's actions, (steps, games, actions): what the teacher finds
+            good; without one (0,).
         actions: of the arranged table.
         logs: log-probability of the action when it was chosen; 0 with a teacher.
         values: what the network said.
@@ -255,6 +342,7 @@ class Batch:
     """
 
     inputs: torch.Tensor
+    targets: torch.Tensor
     actions: NDArray[np.int64]
     logs: NDArray[np.float32]
     values: NDArray[np.float32]
@@ -346,11 +434,14 @@ class Learner:
         teacher = self.teacher if self.iteration < config.teach else None
         random = np.random.default_rng([config.seed, self.iteration, 1])
         if teacher:
-            teacher.begin(int(random.integers(1 << 63)))
+            teacher.begin(random)
         env.shaped_weight = schedule(config, self.iteration)["shaping"]
         low = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
         batch = Batch(
             inputs=torch.empty((steps, games, num_inputs(self.rules)), dtype=low, device=device),
+            targets=torch.empty(
+                (steps, games, num_outputs(self.rules)) if teacher else 0, device=device
+            ),
             actions=np.empty((steps, games), np.int64),
             logs=np.zeros((steps, games), np.float32),
             values=np.empty((steps, games), np.float32),
@@ -375,8 +466,8 @@ class Learner:
                 batch.next_players[:] = self.infos["player"]
                 break
             if teacher:
-                actions = teacher.act()
-                arranged_actions(actions, masks, orders, batch.actions[t])
+                actions = teacher.act(masks, orders, batch.actions[t])
+                batch.targets[t] = torch.from_numpy(teacher.targets).to(device)
             else:
                 draw(
                     logits.cpu().numpy(),
@@ -428,12 +519,15 @@ class Learner:
             for part in (all_returns, gains, batch.actions, batch.logs)
         )
         inputs = batch.inputs.flatten(0, 1)
+        targets = batch.targets.flatten(0, 1) if taught else None
         usable = np.flatnonzero(known.ravel())
         random = np.random.default_rng([config.seed, self.iteration, 2])
         told: list[torch.Tensor] = []
         for _ in range(config.teach_epochs if taught else config.epochs):
             told.clear()
             order = torch.from_numpy(random.permutation(usable)).to(device)
+            if not len(order):  # a few decisions, none of which has a successor yet
+                break
             # Batches of one size or a little less, none of them a small rest.
             for rows in order.chunk(max(1, round(len(order) / config.batch_size))):
                 part = inputs[rows]
@@ -444,11 +538,11 @@ class Learner:
                 entropy = -(probs * logs).sum(-1).mean()
                 value_loss = functional.mse_loss(value, returns[rows])
                 ratio = (log - old[rows]).exp()
-                if taught:
-                    policy_loss = -log.mean()
+                if targets is not None:
+                    policy_loss = -(targets[rows] * logs).sum(-1).mean()
                 else:
                     gain = gained[rows]
-                    gain = (gain - gain.mean()) / (gain.std() + 1e-8)
+                    gain = (gain - gain.mean()) / (gain.std(correction=0) + 1e-8)
                     cut = ratio.clamp(1.0 - config.clip, 1.0 + config.clip)
                     policy_loss = -torch.minimum(ratio * gain, cut * gain).mean()
                 loss = (
@@ -464,13 +558,14 @@ class Learner:
                     clipped = (ratio - 1.0).abs() > config.clip
                     numbers = (policy_loss, value_loss, entropy, moved, clipped)
                     told.append(torch.stack([number.float().mean() for number in numbers]))
-        means = torch.stack(told).mean(0).tolist()
         names = ("policy_loss", "value_loss", "entropy", "kl", "clip_share")
+        means = torch.stack(told).mean(0).tolist() if told else [0.0] * len(names)
         result = dict(zip(names, means, strict=True))
         if taught:  # there is no old policy
             result["kl"] = result["clip_share"] = 0.0
-        spread, left = float(all_returns[known].var()), float(gains[known].var())
-        result["explained_variance"] = 1.0 - left / spread if spread > 0 else math.nan
+        spread = float(all_returns[known].var()) if len(usable) else 0.0
+        left = float(gains[known].var()) if len(usable) else 0.0
+        result["explained_variance"] = 1.0 - left / spread if spread > 0 else 0.0
         result["left_out_share"] = 1.0 - len(usable) / known.size
         return result
 

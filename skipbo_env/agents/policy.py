@@ -255,22 +255,6 @@ def arrange_rows(features, masks, boards, orders, out):
         arrange(features[i], masks[i], boards, orders[i], out[i])
 
 
-@kernel
-def arranged_actions(actions, masks, orders, out):
-    """The arranged table's actions of many rows: the reverse of `real_action`.
-
-    Args:
-        actions: int64 (rows,), legal.
-        masks: int8 (rows, actions).
-        orders: int64 (rows, ORDER), see `arrange`.
-        out: int64 (rows,), filled.
-    """
-    for i in range(len(actions)):
-        for action in range(masks.shape[1]):
-            if real_action(action, orders[i]) == actions[i]:
-                out[i] = action
-
-
 @kernel(fastmath=True)
 def _layer(x, w, b, out):
     """Write b + x @ w into out, without the inputs that are zero or, after a ReLU, below."""

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 import torch
 
+from skipbo_env.actions import MOVES
 from skipbo_env.agents import PolicyAgent, load_model, make_agent
+from skipbo_env.agents.network import evaluate_slots
 from skipbo_env.agents.policy import (
     ORDER,
     arrange_rows,
@@ -25,6 +27,7 @@ from skipbo_env.agents.policy import (
     num_outputs,
     real_action,
 )
+from skipbo_env.agents.turn import fill_ending, search
 from skipbo_env.engine import layout
 from skipbo_env.rules import Rules
 from training.arena import Match, run_match, summary
@@ -279,6 +282,69 @@ def test_compiled_policy_agrees_with_torch(table: dict[str, int]) -> None:
     assert np.std(spread) > 0.05
 
 
+# Teaching --------------------------------------------------------------------------------------
+
+
+def test_a_teacher_plays_like_the_agent_and_weighs_the_other_actions() -> None:
+    """The planner's turn search: its plans are kept to, and where it searches the targets are the
+    softmax of the best that each action leads to.
+    """
+    config = replace(TINY, teacher="planner", teach=1, max_nodes=4096, games=20, steps=60)
+    learner = Learner(config)
+    teacher = learner.teacher
+    assert teacher is not None
+    rules, env = learner.rules, learner.env
+    agent = make_agent("planner")
+    net = agent.network(rules)
+    orders = np.zeros((20, ORDER), np.int64)
+    inputs = np.zeros((20, num_inputs(rules)), np.float32)
+    arranged = np.zeros(20, np.int64)
+    plans: list[list[int]] = [[]] * 20
+    searches = soft = 0
+    for _ in range(60):
+        masks = learner.infos["action_mask"]
+        arrange_rows(learner.observations, masks, rules.boards, orders, inputs)
+        games = [env.game(row) for row in range(20)]
+        actions = teacher.act(masks, orders, arranged)
+        targets = teacher.targets
+        assert targets.sum(axis=1) == pytest.approx(1.0)
+        assert (targets[inputs[:, -targets.shape[1] :] == 0] == 0).all()
+        for row, game in enumerate(games):
+            target = targets[row]
+            assert actions[row] == real_action(int(arranged[row]), orders[row])
+            assert target[arranged[row]] == target.max()
+            if plans[row]:  # in the midst of a plan
+                assert actions[row] == plans[row].pop(0)
+                assert target.max() == 1.0
+                continue
+            plans[row] = agent.plan(game)
+            assert actions[row] == plans[row].pop(0)
+            searches += 1
+            if searches % 10 or target.max() == 1.0:
+                continue
+            # What the targets say of turn-ending actions, whose one ending is their value.
+            work = agent._prepare(game)
+            best = search(game.state, net, work, 4096, np.zeros(1, np.uint64), 0, 0.0)[0]
+            for a in np.flatnonzero(target):
+                real = int(real_action(int(a), orders[row]))
+                if MOVES[real].kind == "discard" and best < 1.0:
+                    assert fill_ending(game.state, real, work) >= 0
+                    value = evaluate_slots(net, work.ending, work.acc, work.hidden)
+                    behind = math.log(value / (1 - value)) - math.log(best / (1 - best))
+                    expected = math.exp(behind / config.teach_temperature)
+                    assert target[a] / target.max() == pytest.approx(expected, rel=0.01)
+                    soft += 1
+        learner.observations, _, won, cut, learner.infos = env.step(actions)
+        for row in np.flatnonzero(won | cut):
+            assert not plans[row]
+    assert searches > 300
+    assert soft > 30
+    alone = Learner(replace(config, teach_temperature=0.0))
+    batch = alone.play()
+    assert ((batch.targets == 0) | (batch.targets == 1)).all()
+    assert batch.targets.argmax(-1).numpy().tolist() == batch.actions.tolist()
+
+
 # Runs ------------------------------------------------------------------------------------------
 
 
@@ -367,12 +433,24 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(tmp_path: Path) -> None
         train(config, whole)
 
 
-def test_threads_make_no_difference_to_the_games() -> None:
-    one, three = (Learner(replace(TAUGHT, threads=threads)) for threads in (1, 3))
+@pytest.mark.parametrize("teacher", ["play-first", "planner"])
+def test_threads_make_no_difference_to_the_games(teacher: str) -> None:
+    config = replace(TAUGHT, teacher=teacher)
+    one, three = (Learner(replace(config, threads=threads)) for threads in (1, 3))
     for _ in range(2):
         a, b = one.play(), three.play()
+        assert torch.equal(a.targets, b.targets)
         assert np.array_equal(a.actions, b.actions)
         assert np.array_equal(a.rewards, b.rewards)
+
+
+def test_batches_of_hardly_anything_do_no_harm() -> None:
+    """One decision, and one game: a single row has no spread, and perhaps no successor."""
+    for changes in ({"games": 1, "steps": 1}, {"games": 1, "steps": 3, "batch_size": 1}):
+        learner = Learner(replace(TINY, **changes))
+        for _ in range(12):
+            assert all(math.isfinite(number) for number in learner.iterate().values())
+        assert all(torch.isfinite(part).all() for part in learner.network.parameters())
 
 
 def test_precision_is_measured_once_and_kept(tmp_path: Path) -> None:
