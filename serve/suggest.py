@@ -29,6 +29,7 @@ _SUGGESTING = ("impossible-position", "illegal-action", "unknown-agent", "busy")
     body=schemas.SuggestRequest,
     returns=schemas.Suggestion,
     problems=_SUGGESTING,
+    plain=True,
 )
 def suggest(body: schemas.SuggestRequest) -> dict[str, Any]:
     """Rank the moves of a position.
@@ -48,6 +49,7 @@ def suggest(body: schemas.SuggestRequest) -> dict[str, Any]:
     returns=schemas.BatchAnswer,
     problems=("illegal-action", "unknown-agent", "busy"),
     limit=limits.BATCH_BODY,
+    plain=True,
 )
 def suggest_batch(body: schemas.BatchRequest) -> dict[str, Any]:
     """Rank the moves of 1 to 64 positions.

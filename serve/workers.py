@@ -16,7 +16,7 @@ from typing import Any
 
 from gunicorn import util
 
-from serve.server import address, page_url, refusal
+from serve.server import address, page_url, refusal, switch_often
 from serve.settings import Settings, one_math_thread, prepare_metrics
 
 STALL_S = 10  # that a client may stop in the middle of a request or an answer
@@ -64,6 +64,7 @@ def when_ready(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Have gunicorn's own refusals, such as of a broken request line, be problems too."""
+    switch_often()
     util.write_error = _write_problem
 
 

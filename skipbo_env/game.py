@@ -219,12 +219,13 @@ class Game:
         Raises:
             IllegalAction: an action that is not legal where it stands.
         """
-        copy = Game._of(self.rules, self.state, self.seed)
         states = [self.state]
         for action in line:
-            copy.state = copy.state.copy()
-            copy.apply(action)
-            states.append(copy.state)
+            state = states[-1].copy()
+            if type(action) is not int or not moves.is_legal(state, action):
+                action = Game._of(self.rules, state, self.seed).check_action(action)
+            moves.apply(state, action)
+            states.append(state)
         return states
 
     def clone(self) -> Game:

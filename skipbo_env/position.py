@@ -367,12 +367,13 @@ def _below(pointer: str, key: object) -> str:
 
 def _whole(value: Any, pointer: str, low: int, high: int) -> int:
     """An integer, also one written as 5.0, within bounds."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, np.integer):
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        _fail(pointer, f"needs a whole number, got {shown(value)}")
+    if type(value) is not int:  # most are
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, np.integer):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            _fail(pointer, f"needs a whole number, got {shown(value)}")
     if not low <= value <= high:
         _fail(pointer, f"must be {low} to {high}, got {shown(value)}")
     return value

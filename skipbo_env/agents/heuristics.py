@@ -303,7 +303,7 @@ def choose(kind, state, words, streams, i):
     return nth_action(words, stream_below(streams, i, count_words(words)))
 
 
-@kernel
+@kernel(brief=True)
 def choose_now(kind, state, streams):
     """`choose` for a game whose legal actions are not at hand, with the first generator."""
     return choose(kind, state, legal_words(state), streams, 0)

@@ -228,7 +228,7 @@ def _missing(state, board, b, target, limit, hand):
     return missing, used
 
 
-@kernel
+@kernel(brief=True)
 def hand_bits(state, player):
     """The kinds of a hand as bits: bit c for kind c."""
     hand = HEADER + HAND_CELLS * player
@@ -239,7 +239,7 @@ def hand_bits(state, player):
     return bits
 
 
-@kernel
+@kernel(brief=True)
 def chain(state, board, hand):
     """13 x the fewest cards missing to free a board's stock top + the second fewest, over the
     building piles; 0 for a wild, NO_CHAIN for no top. And as bits the discard piles that it used.
@@ -416,7 +416,7 @@ def upper_layers(net, acc, hidden):
     return dense_head(acc, hidden, net.w2, net.b2, net.w3) + net.b3[0]
 
 
-@kernel
+@kernel(brief=True)
 def evaluate_slots(net, slots, acc, hidden):
     """The mover's probability to win from an ending's slots; acc and hidden are scratch space of
     shape (hidden,).

@@ -845,7 +845,7 @@ def judge_firsts(state, net, work, max_nodes, streams, firsts, values, lines, le
     return work.info[0] < max_nodes and work.info[4] < len(work.edges)
 
 
-@kernel
+@kernel(brief=True)
 def fill_ending(state, action, work):
     """Write the slots of the ending that a legal action makes into work.ending, from scratch.
 

@@ -76,7 +76,7 @@ def lay_out(state, first_player):
     begin_turn(state)
 
 
-@kernel
+@kernel(brief=True)
 def deal(state, seed, first_player):
     """Deal a new game from a 64-bit seed.
 
@@ -100,7 +100,7 @@ def deal(state, seed, first_player):
     lay_out(state, first_player if first_player >= 0 else chosen)
 
 
-@kernel
+@kernel(brief=True)
 def deal_cards(state, cards, first_player, seed):
     """Deal the given deck: stocks board by board, bottom first, then the draw pile in its order.
 

@@ -32,7 +32,7 @@ from skipbo_env.engine.observe import unseen_counts
 from skipbo_env.engine.rng import set_seed, shuffle
 
 
-@kernel(allocates=True)
+@kernel(allocates=True, brief=True)
 def deal_hidden(state, player, seed):
     """Deal other hands, the draw pile and the stocks below their tops from a seat's unseen cards.
 

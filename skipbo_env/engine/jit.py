@@ -117,8 +117,14 @@ _ANNOUNCEMENT = _Announcement()
 event.register("numba:compile", _ANNOUNCEMENT)
 
 
-def kernel(function: _Kernel | None = None, *, allocates: bool = False, **options: Any) -> Any:
-    """Compile a function with njit: no GIL, cached, NumPy's error model, and no reference counts.
+def kernel(
+    function: _Kernel | None = None,
+    *,
+    allocates: bool = False,
+    brief: bool = False,
+    **options: Any,
+) -> Any:
+    """Compile a function with njit: no GIL, cached, NumPy's error model, no reference counts.
 
     Numba counts references to every array that a kernel is given, with atomic instructions: two
     thirds of the time of a game step. A kernel that makes no arrays needs none of it, so the
@@ -128,13 +134,17 @@ def kernel(function: _Kernel | None = None, *, allocates: bool = False, **option
         function: what to compile.
         allocates: whether it makes arrays or lists of its own (np.zeros, copies); without this
             Numba refuses those.
+        brief: whether it takes microseconds and is called from Python, often many times in a row.
+            It keeps the GIL: where several threads work, to get it back costs more than the call.
         options: for njit (fastmath, inline).
     """
 
     def decorate(python: _Kernel) -> _Kernel:
         # All said outright: the rest is taken over from whichever kernel is compiled around it.
         settings = {"forceinline": False, "fastmath": False, **options}
-        dispatcher = numba.njit(nogil=True, error_model="numpy", _nrt=allocates, **settings)(python)
+        dispatcher = numba.njit(nogil=not brief, error_model="numpy", _nrt=allocates, **settings)(
+            python
+        )
         if config.DISABLE_JIT:
             return python
         _ANNOUNCEMENT.kernels.add(python)
@@ -152,4 +162,4 @@ def kernel(function: _Kernel | None = None, *, allocates: bool = False, **option
 
 def inlined(function: _Kernel) -> Any:
     """`kernel` for small functions on hot paths: their code is put into every caller."""
-    return kernel(function, forceinline=True)
+    return kernel(function, forceinline=True, brief=True)

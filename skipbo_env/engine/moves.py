@@ -199,7 +199,7 @@ def _list_word(word, first, ids, n):
     return n
 
 
-@kernel
+@kernel(brief=True)
 def legal_actions(state, ids):
     """List the legal actions of the seat to move in ascending order.
 
@@ -236,7 +236,7 @@ def write_mask(words, mask):
         spread_bits(w2 >> np.uint64(5) | w3 << np.uint64(59), mask, 133)
 
 
-@kernel
+@kernel(brief=True)
 def legal_mask(state, mask):
     """Write the mask of the seat to move, int8 (ACTIONS,); zeros when the game is over."""
     write_mask(legal_words(state), mask)
@@ -272,7 +272,7 @@ def nth_action(words, k):
     return -1
 
 
-@kernel
+@kernel(brief=True)
 def is_legal(state, action):
     """Whether the action is legal now."""
     w0, w1, w2, w3 = legal_words(state)
@@ -384,7 +384,7 @@ def _begin_turn(state, script):
         _draw(state, player, n, script)
 
 
-@kernel
+@kernel(brief=True)
 def begin_turn(state):
     """The draw at the start of the turn of the seat to move."""
     _begin_turn(state, state[:0])
@@ -563,7 +563,7 @@ def winning_points(state):
     return points
 
 
-@kernel
+@kernel(brief=True)
 def scores(state, out):
     """Write each side's points: `winning_points` to the winner, else zeros."""
     for side in range(state[SIDES]):

@@ -240,7 +240,7 @@ def _top_four(state, board, d):
     return bits << np.uint64(13) | _one_hot(state[board + TOP + d])
 
 
-@kernel
+@kernel(brief=True)
 def observe_features(state, player, counts, out):
     """Write the "features" observation of a seat.
 

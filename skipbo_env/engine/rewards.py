@@ -55,7 +55,7 @@ def act(state, action, reward, weight, row):
         pay(state, winner, winning_points(state) / 100.0 if reward == SCORE else 1.0, row)
 
 
-@kernel
+@kernel(brief=True)
 def act_checked(state, action, reward, weight, row):
     """Do an action if it is legal; the row is set to what it pays.
 

@@ -27,7 +27,7 @@ from openapi_spec_validator import validate
 from serve import create_app, limits
 from serve.limits import Gate
 from serve.openapi import document
-from serve.operations import OPERATIONS, to_json
+from serve.operations import OPERATIONS, plain_to_json, to_json
 from serve.problems import KINDS, Problem
 from serve.server import page_url
 from serve.service import Service
@@ -359,6 +359,24 @@ def test_no_torch_is_imported(position: dict[str, Any]) -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.split("\n")[:2] == ["200", "[]"]
+
+
+def test_plain_json_is_the_same_text() -> None:
+    """Numbers, numpy's too, escapes, and what JSON does not have."""
+    data = {
+        "a": [1, 0.5, 1e-7, 123456.789, True, None, '\u2028 \u00e9 " \\'],
+        "b": (np.int64(5), np.float64(0.25), np.bool_(True), np.arange(2)),
+    }
+    text = plain_to_json(data)
+    assert text.isascii()
+    assert json.loads(text) == json.loads(to_json(data))
+    assert plain_to_json({"a": [0.25, "x"]}) == to_json({"a": [0.25, "x"]})
+    assert plain_to_json({"a": "NaN"}) == '{"a":"NaN"}'
+    for bad in (float("nan"), float("inf"), np.float64("-inf")):
+        with pytest.raises(ValueError, match="JSON compliant"):
+            plain_to_json({"a": bad})
+    with pytest.raises(TypeError, match="object is not JSON"):
+        plain_to_json({"a": object()})
 
 
 def test_json_is_plain() -> None:
