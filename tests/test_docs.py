@@ -188,7 +188,7 @@ def test_commands_take_these_words(monkeypatch: pytest.MonkeyPatch) -> None:
             assert importlib.util.find_spec(args[1]), (page, given)
         else:
             known_programs = ("curl", "docker", "gunicorn", "pip", "python", "tensorboard")
-            known_programs += ("pre-commit",)
+            known_programs += ("pre-commit", "torchrun")
             assert program in known_programs, (page, given)
     assert {"make", "skipbo", "curl"} <= seen
 

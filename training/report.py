@@ -61,7 +61,7 @@ def think_times(agent: TurnAgent, rules: Rules, games: int = 60) -> dict[str, fl
         work = new_flips(game.state, net)
         while not game.over:
             start = time.thread_time_ns()
-            _, length = search_flips(game.state, net, work, MAX_NODES, True, streams, 0, 0.0)
+            _, length = search_flips(game.state, net, work, MAX_NODES, agent.flips, streams, 0, 0.0)
             times.append((time.thread_time_ns() - start) / 1e6)
             for action in work.outer.path[:length].tolist():
                 game.apply(action)
@@ -97,7 +97,9 @@ def calibration(agent: TurnAgent, rules: Rules, games: int) -> dict[str, Any]:
     for g, seed in enumerate(unit_seeds(CALIBRATION_SEED, range(games)).tolist()):
         game = Game(rules, seed=seed)
         while not game.over:
-            value, length = search_flips(game.state, net, work, MAX_NODES, True, streams, 0, 0.0)
+            value, length = search_flips(
+                game.state, net, work, MAX_NODES, agent.flips, streams, 0, 0.0
+            )
             mover = rules.side_of(game.player)
             for action in work.outer.path[:length].tolist():
                 game.apply(action)
