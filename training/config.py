@@ -249,7 +249,7 @@ class PpoConfig(Settings):
     """Learning rate at their start; it goes along a cosine to lr."""
     teach_epochs: int = 3
     """Passes over the decisions of each of them."""
-    teach_temperature: float = 0.05
+    teach_temperature: float = 0.0
     """How much less good than the teacher's an action may be and still be imitated: the temperature
     of a softmax over the logits of what each leads to; 0 for the teacher's alone.
     """
@@ -355,7 +355,7 @@ PPO_PRESETS: dict[str, PpoConfig] = {
         PPO_DEFAULT,
         hidden=384,
         hidden2=192,
-        iterations=260,
+        iterations=320,
         steps=64,
         batch_size=4096,
         lr=3e-4,
@@ -363,7 +363,7 @@ PPO_PRESETS: dict[str, PpoConfig] = {
         shaping=0.5,
         shaping_share=0.5,
         teacher="two-player",
-        teach=60,
+        teach=20,
         teach_lr=2e-3,
         teach_epochs=4,
         max_nodes=128,

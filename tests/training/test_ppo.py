@@ -289,7 +289,8 @@ def test_a_teacher_plays_like_the_agent_and_weighs_the_other_actions() -> None:
     """The planner's turn search: its plans are kept to, and where it searches the targets are the
     softmax of the best that each action leads to.
     """
-    config = replace(TINY, teacher="planner", teach=1, max_nodes=4096, games=20, steps=60)
+    changes = {"teach": 1, "teach_temperature": 0.05, "max_nodes": 4096, "games": 20, "steps": 60}
+    config = replace(TINY, teacher="planner", **changes)
     learner = Learner(config)
     teacher = learner.teacher
     assert teacher is not None
