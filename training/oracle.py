@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from skipbo_env.agents import RuleAgent, TurnAgent, make_agent
 from skipbo_env.agents.agent import AgentError
-from skipbo_env.agents.heuristics import GREEDY
+from skipbo_env.agents.heuristics import GREEDY, choose
 from skipbo_env.agents.network import evaluate_slots
-from skipbo_env.agents.play import NETWORK, play_part
+from skipbo_env.agents.play import NETWORK
 from skipbo_env.agents.turn import Work, fill_ending, new_work, search
 from skipbo_env.engine import layout
 from skipbo_env.engine.bits import lowest_bit
@@ -82,7 +82,6 @@ class Plans(NamedTuple):
         trial: a whole game.
         path: int64: the actions of the turn.
         streams: uint64 (1,).
-        noise: float64 (2,): none, for `play_part`.
     """
 
     states: NDArray[np.int32]
@@ -97,7 +96,6 @@ class Plans(NamedTuple):
     trial: State
     path: NDArray[np.int64]
     streams: NDArray[np.uint64]
-    noise: NDArray[np.float64]
 
 
 def new_plans(state: State) -> Plans:
@@ -119,7 +117,6 @@ def new_plans(state: State) -> Plans:
         trial=np.zeros_like(state),
         path=np.zeros(NODES + 1, np.int64),
         streams=np.zeros(1, np.uint64),
-        noise=np.zeros(2),
     )
 
 
@@ -238,6 +235,17 @@ def _keep(plans, kept, value, node, action):
 
 
 @kernel
+def _play_part(state, agent, net, work, max_nodes, streams):
+    """One action of a rule-based agent, or a network's plan up to the next hidden card."""
+    if agent < NETWORK:
+        apply(state, choose(agent, state, legal_words(state), streams, 0))
+        return
+    _, n = search(state, net, work, max_nodes[0], streams, 0, 0.0)
+    for i in range(n):
+        apply(state, work.path[i])
+
+
+@kernel
 def _outcome(plans, which, player, turns, policy, net, work, max_nodes):
     """What comes of a kept ending when the true game goes on for some turns.
 
@@ -250,18 +258,7 @@ def _outcome(plans, which, player, turns, policy, net, work, max_nodes):
     plans.streams[0] = np.uint64(1)
     last = trial[TURNS] + turns
     while trial[REASON] == 0 and trial[TURNS] < last:
-        play_part(
-            trial,
-            policy,
-            net,
-            work,
-            net,
-            work,
-            max_nodes,
-            plans.noise,
-            plans.streams,
-            0,
-        )
+        _play_part(trial, policy, net, work, max_nodes, plans.streams)
     if trial[REASON]:
         if trial[WINNER] < 0:
             return 0.5
@@ -280,7 +277,7 @@ def plan_turn(state, plans, turns, policy, net, work, max_nodes):
         state: a game of two players, not over; it is not changed.
         plans: scratch space; afterwards plans.path holds the whole turn.
         turns: turns that are played out after it (0: the network judges its end).
-        policy: the agent that plays them, as `play.play_part` takes it.
+        policy: the agent that plays them, a rule-based kind, or NETWORK for turn search alone.
         net: the network.
         work: its scratch space.
         max_nodes: int64 (2,), for turn searches.
@@ -327,7 +324,7 @@ def play_pair(state, seed, opponent, turns, plans, net, work, max_nodes, streams
     Args:
         state: an array with the rules; it is used up.
         seed: the deal's.
-        opponent: the agent, as `play.play_part` takes it.
+        opponent: the agent, a rule-based kind, or NETWORK for turn search alone.
         turns: see `plan_turn`.
         plans: scratch space.
         net: the network.
@@ -345,7 +342,7 @@ def play_pair(state, seed, opponent, turns, plans, net, work, max_nodes, streams
                 for i in range(length):
                     apply(state, plans.path[i])
             else:
-                play_part(state, opponent, net, work, net, work, max_nodes, plans.noise, streams, 0)
+                _play_part(state, opponent, net, work, max_nodes, streams)
         wins[seat] = state[WINNER] == seat
 
 

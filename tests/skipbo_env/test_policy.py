@@ -89,6 +89,9 @@ def with_piles_moved(game: Game, rng: np.random.Generator) -> Game:
         at = int(state[layout.AT_DISCARDS]) + 4 * board * deck
         block = before[at : at + 4 * deck].reshape(4, deck)
         state[at : at + 4 * deck] = block[piles].ravel()
+        under = layout.board_at(board) + layout.UNDER
+        held = [layout.discard_cards(state, board, pile) for pile in range(4)]
+        state[under : under + 2] = layout.under_cells(held)
     return other
 
 

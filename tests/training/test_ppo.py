@@ -324,7 +324,7 @@ def test_a_teacher_plays_like_the_agent_and_weighs_the_other_actions() -> None:
             if searches % 10 or target.max() == 1.0:
                 continue
             # What the targets say of turn-ending actions, whose one ending is their value.
-            work = agent._prepare(game)
+            work = agent._prepare(game).outer
             best = search(game.state, net, work, 4096, np.zeros(1, np.uint64), 0, 0.0)[0]
             for a in np.flatnonzero(target):
                 real = int(real_action(int(a), orders[row]))
