@@ -14,6 +14,20 @@ from torch.nn import functional
 from skipbo_env.agents.network import Network, num_rows, row_groups
 from skipbo_env.agents.policy import Policy, num_inputs, num_outputs
 from skipbo_env.rules import Rules
+from training.config import ConfigError
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that torch cannot use here.
+
+    Raises:
+        ConfigError: with what torch says.
+    """
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        text = str(error).splitlines()[0][:80]
+        raise ConfigError(f"device: {device!r} cannot be used here ({text})") from None
 
 
 def factor_matrix(players: int, boards: int) -> torch.Tensor:

@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from skipbo_env.agents import RuleAgent, TurnAgent, make_agent
 from skipbo_env.agents.agent import AgentError
-from skipbo_env.agents.heuristics import GREEDY, choose
+from skipbo_env.agents.heuristics import GREEDY
 from skipbo_env.agents.network import evaluate_slots
-from skipbo_env.agents.play import NETWORK
+from skipbo_env.agents.play import NETWORK, play_plainly
 from skipbo_env.agents.turn import Work, fill_ending, new_work, search
 from skipbo_env.engine import layout
 from skipbo_env.engine.bits import lowest_bit
@@ -235,17 +235,6 @@ def _keep(plans, kept, value, node, action):
 
 
 @kernel
-def _play_part(state, agent, net, work, max_nodes, streams):
-    """One action of a rule-based agent, or a network's plan up to the next hidden card."""
-    if agent < NETWORK:
-        apply(state, choose(agent, state, legal_words(state), streams, 0))
-        return
-    _, n = search(state, net, work, max_nodes[0], streams, 0, 0.0)
-    for i in range(n):
-        apply(state, work.path[i])
-
-
-@kernel
 def _outcome(plans, which, player, turns, policy, net, work, max_nodes):
     """What comes of a kept ending when the true game goes on for some turns.
 
@@ -258,7 +247,7 @@ def _outcome(plans, which, player, turns, policy, net, work, max_nodes):
     plans.streams[0] = np.uint64(1)
     last = trial[TURNS] + turns
     while trial[REASON] == 0 and trial[TURNS] < last:
-        _play_part(trial, policy, net, work, max_nodes, plans.streams)
+        play_plainly(trial, policy, net, work, max_nodes[0], plans.streams, 0)
     if trial[REASON]:
         if trial[WINNER] < 0:
             return 0.5
@@ -342,7 +331,7 @@ def play_pair(state, seed, opponent, turns, plans, net, work, max_nodes, streams
                 for i in range(length):
                     apply(state, plans.path[i])
             else:
-                _play_part(state, opponent, net, work, max_nodes, streams)
+                play_plainly(state, opponent, net, work, max_nodes[0], streams, 0)
         wins[seat] = state[WINNER] == seat
 
 

@@ -56,7 +56,7 @@ from skipbo_env.engine.moves import legal_words
 from training.checkpoint import CheckpointError, load
 from training.config import ConfigError, PpoConfig
 from training.export import export_model
-from training.network import PolicyNetwork
+from training.network import PolicyNetwork, check_device
 from training.start import runs_up_to
 
 ENDINGS = 48  # that a teacher's search tells apart
@@ -377,11 +377,7 @@ class Learner:
     """
 
     def __init__(self, config: PpoConfig) -> None:
-        try:
-            torch.zeros(1, device=config.device)
-        except (RuntimeError, AssertionError) as error:
-            text = str(error).splitlines()[0][:80]
-            raise ConfigError(f"device: {config.device!r} cannot be used here ({text})") from None
+        check_device(config.device)
         torch.manual_seed(config.seed)
         self.config, self.rules = config, config.rules
         self.device = torch.device(config.device)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from skipbo_env.agents.heuristics import PLAY_FIRST, choose
-from skipbo_env.agents.play import NETWORK
+from skipbo_env.agents.play import play_plainly
 from skipbo_env.agents.turn import fill_ending, search
 from skipbo_env.engine.deal import deal
 from skipbo_env.engine.jit import kernel
@@ -116,14 +116,9 @@ def self_play(
                 return start  # the game is not over: nothing is known of its endings
             player = state[PLAYER]
             if learner >= 0 and player % state[SIDES] != learner:
-                if rival == NETWORK:
-                    _, length = search(state, rival_net, rival_work, max_nodes, streams, 0, 0.0)
-                    for i in range(length):
-                        apply(state, rival_work.path[i])
-                    stats[DECISIONS] += length
-                else:
-                    apply(state, choose(rival, state, legal_words(state), streams, 0))
-                    stats[DECISIONS] += 1
+                stats[DECISIONS] += play_plainly(
+                    state, rival, rival_net, rival_work, max_nodes, streams, 0
+                )
                 continue
             if teacher >= 0:
                 kind = PLAY_FIRST if stream_unit(streams, 0) < noise else teacher

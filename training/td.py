@@ -41,7 +41,7 @@ from training import ranks, selfplay
 from training.checkpoint import CheckpointError
 from training.config import Config, ConfigError
 from training.export import export_model
-from training.network import ValueNetwork
+from training.network import ValueNetwork, check_device
 from training.start import TOTALS, Table, carry_over, find_start
 
 CHUNK = 32  # games that a thread plays in one go; part of the seeds, so a constant
@@ -95,6 +95,12 @@ class Player:
     """
 
     def __init__(self, config: Config, network: Network) -> None:
+        for name in ("games", "warm_start_games"):
+            if -(-getattr(config, name) // CHUNK) < ranks.size():
+                raise ConfigError(
+                    f"{name}: {getattr(config, name)} are too few for {ranks.size()} ranks, which "
+                    f"play {CHUNK} at a time"
+                )
         self.config = config
         self.template: State = new_state(config.rules)
         rivals = {name: _rival(name, config) for name in config.rivals if name != PAST}
@@ -188,8 +194,6 @@ class Player:
         teacher = HEURISTICS.index(config.teacher) if warm else -1
         games = config.warm_start_games if warm else config.games
         chunks = [(k, min(CHUNK, games - at)) for k, at in enumerate(range(0, games, CHUNK))]
-        if len(chunks) < ranks.size():
-            raise ConfigError(f"games: {games} are too few for {ranks.size()} ranks")
         with ThreadPoolExecutor(config.threads) as pool:
             parts = list(
                 pool.map(
@@ -223,11 +227,7 @@ class Learner:
     """
 
     def __init__(self, config: Config) -> None:
-        try:
-            torch.zeros(1, device=config.device)
-        except (RuntimeError, AssertionError) as error:
-            text = str(error).splitlines()[0][:80]
-            raise ConfigError(f"device: {config.device!r} cannot be used here ({text})") from None
+        check_device(config.device)
         torch.manual_seed(config.seed)
         self.config = config
         self.network = ValueNetwork(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from skipbo_env.agents.flips import search_flips
 from skipbo_env.agents.heuristics import choose
 from skipbo_env.agents.policy import choose_by_policy
+from skipbo_env.agents.turn import search
 from skipbo_env.engine.deal import deal
 from skipbo_env.engine.jit import kernel
 from skipbo_env.engine.layout import (
@@ -166,6 +167,22 @@ def add_luck(state, tally, luck):
     tally[_MOVER] = player
     tally[_HANDS + mover] = state[HEADER + HAND_CELLS * mover + WILD]
     tally[_HANDS + player] = state[HEADER + HAND_CELLS * player + WILD]
+
+
+@kernel
+def play_plainly(state, agent, net, work, max_nodes, streams, stream):
+    """`play_part` with one network, whose turn search does not look behind flips.
+
+    Returns:
+        How many actions were done.
+    """
+    if agent < NETWORK:
+        apply(state, choose(agent, state, legal_words(state), streams, stream))
+        return 1
+    _, n = search(state, net, work, max_nodes, streams, stream, 0.0)
+    for i in range(n):
+        apply(state, work.path[i])
+    return n
 
 
 @kernel

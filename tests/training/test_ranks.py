@@ -21,8 +21,9 @@ import torch
 
 from training import ranks
 from training.checkpoint import CheckpointError
-from training.config import Config
+from training.config import Config, ConfigError
 from training.run import train
+from training.td import Learner
 
 CONFIG = Config(
     hidden=16,
@@ -141,6 +142,15 @@ def test_ratings_do_not_depend_on_the_ranks() -> None:
     for result in (one, two):
         del result["seconds"]
     assert one == two
+
+
+@pytest.mark.parametrize("name", ["games", "warm_start_games"])
+def test_more_ranks_than_games_are_refused_at_the_start(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    with pytest.raises(ConfigError, match=f"{name}: 96 are too few for 4 ranks"):
+        Learner(replace(CONFIG, **{"games": 128, "warm_start_games": 128, name: 96}))
 
 
 def test_gradients_are_the_mean_over_all_samples(monkeypatch: pytest.MonkeyPatch) -> None:
