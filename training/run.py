@@ -68,6 +68,19 @@ def learner_of(config: Settings) -> Learner:
     raise TypeError(f"no learner has settings of {type(config).__name__}")
 
 
+def check_panel(config: Settings) -> None:
+    """Raise what an evaluation would, before hours have gone into the run.
+
+    Raises:
+        ConfigError: an opponent that is no agent or does not play this table.
+    """
+    for opponent in config.opponents:
+        try:
+            Match("play-first", opponent, config.rules)
+        except ValueError as error:
+            raise ConfigError(f"opponents: {error}") from None
+
+
 def panel(agent: Agent, config: Settings) -> dict[str, dict[str, Any]]:
     """The agent's paired matches against each opponent of the panel, at the real turn limit."""
     rules = Rules(players=config.players, teams=config.teams, stock_size=config.stock_size)
@@ -149,6 +162,7 @@ def train(
     """
     ranks.join(config.device)
     config = checkpoint.settings_of(folder, config, resume=resume)
+    check_panel(config)
     learner = learner_of(config)
     best: dict[str, Any] = {"score": -1.0}
     file = folder / "checkpoint.pt"

@@ -18,6 +18,7 @@ from training.config import PRESETS
 from training.run import train
 
 MODEL = "two-player"
+PANEL = f"turn:{MODEL}?flips=0"  # as the learner plays in its own evaluations
 
 
 def main() -> None:
@@ -34,6 +35,7 @@ def main() -> None:
         start_from=MODEL,
         rivals=(MODEL,),
         rival_share=1.0,
+        opponents=(PANEL,),  # so the best response is kept, not what is best against greedy
         warm_start=0,
         iterations=given.iterations,
         games=given.games,

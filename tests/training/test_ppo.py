@@ -559,7 +559,6 @@ def test_presets_and_settings_round_trip(tmp_path: Path) -> None:
         ({"teach": 3}, "teacher"),
         ({"teach": -1, "teacher": "greedy"}, "teach"),
         ({"shaping_share": 2}, "shaping_share"),
-        ({"opponents": ("nobody",)}, "opponents"),
         ({"opponents": ()}, "opponents"),
         ({"hidden": 20}, "hidden"),
         ({"players": 1}, "players"),

@@ -388,9 +388,20 @@ def test_a_start_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     config = replace(TINY, iterations=1)
     with pytest.raises(ConfigError, match="device"):
         train(replace(config, device="cuda:99"), tmp_path / "run")
+    for panel, word in (("nobody", "nobody"), ("two-player", "players")):
+        with pytest.raises(ConfigError, match=f"opponents: .*{word}"):
+            train(replace(config, players=3, opponents=(panel,)), tmp_path / "run")
     with pytest.raises(ConfigError, match="games"):
         Config.from_dict({"games": "5"})
     assert train(config, tmp_path / "run") is not None
+
+
+def test_any_agent_may_be_the_panel(tmp_path: Path) -> None:
+    """A run may be judged by a model instead of by a rule-based agent."""
+    judge = "turn:two-player?flips=0"
+    train(replace(TINY, iterations=1, eval_every=1, opponents=(judge,)), tmp_path / "run")
+    lines = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
+    assert 0.0 <= lines[-1][f"win_rate_{judge}"] <= 1.0
 
 
 def test_settings_that_cannot_be_played() -> None:
