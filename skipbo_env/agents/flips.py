@@ -14,15 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skipbo_env.agents.network import FLIP, S_END, Network
+from skipbo_env.agents.network import FLIP, S_END, Network, evaluate_slots
 from skipbo_env.agents.turn import (
     MAX_NODES,
     Work,
     best_endings,
+    fill_ending,
     judge_firsts,
     new_work,
     search,
     write_first,
+    write_path,
 )
 from skipbo_env.engine.bits import lowest_bit
 from skipbo_env.engine.jit import kernel
@@ -33,23 +35,27 @@ from skipbo_env.engine.layout import (
     BOARD_CELLS,
     BOARDS,
     HAND_CELLS,
+    HEIGHT,
+    MUST_PLAY_STOCK,
     PLAYER,
     RESHUFFLED,
     RESHUFFLES,
+    SIDES,
     STOCK_N,
     STOCK_SIZE,
     WILD,
     State,
 )
-from skipbo_env.engine.moves import A_HAND, apply, other_board, own_board
+from skipbo_env.engine.moves import A_HAND, A_STOCK2, apply, other_board, own_board, side_stock
 from skipbo_env.engine.observe import unseen_counts
 
 # What `docs/agents.md` has figures of: how far behind the best an ending may be to be compared with
 # it, in win probability; how many are compared at most; and positions of a search behind a flip.
-MARGIN = 0.03
-COMPARED = 4
-BEHIND_NODES = 32
+MARGIN = 0.08
+COMPARED = 8
+BEHIND_NODES = 96
 NOTED = 12  # endings that the search of the turn notes; some are one reached in two orders
+NOTED_BEHIND = 4  # endings that a search behind a flip notes, for other cards that may show
 
 
 class Flips(NamedTuple):
@@ -59,6 +65,7 @@ class Flips(NamedTuple):
         outer: of the search of the turn.
         inner: of the searches behind a flip.
         after: a whole game, behind a flip.
+        scratch: another one.
         weights: how likely each kind is to lie below a stock's top, float64 of shape (14,).
         counts: int32 of shape (14,).
         values: the best endings' win probabilities, float64 of shape (n,).
@@ -74,6 +81,7 @@ class Flips(NamedTuple):
     outer: Work
     inner: Work
     after: State
+    scratch: State
     weights: NDArray[np.float64]
     counts: NDArray[np.int32]
     values: NDArray[np.float64]
@@ -82,6 +90,11 @@ class Flips(NamedTuple):
     slots: NDArray[np.int32]
     found: NDArray[np.int64]
     better: NDArray[np.float64]
+
+
+def new_inner(state: State, net: Network) -> Work:
+    """Scratch space of the searches behind a flip, for `behind`."""
+    return new_work(state, net, BEHIND_NODES, NOTED_BEHIND)
 
 
 def new_flips(
@@ -98,8 +111,9 @@ def new_flips(
     outer = new_work(state, net, max_nodes, NOTED, firsts=firsts)
     return Flips(
         outer=outer,
-        inner=new_work(state, net, BEHIND_NODES),
+        inner=new_inner(state, net),
         after=np.zeros_like(state),
+        scratch=np.zeros_like(state),
         weights=np.zeros(WILD + 1),
         counts=np.zeros(WILD + 1, np.int32),
         values=np.zeros(COMPARED),
@@ -147,14 +161,87 @@ def below_stocks(state, player, counts, weights):
 
 
 @kernel
-def behind(state, net, inner, after, weights, plan, length):
-    """What an ending by a flip is worth: the turn search's values over the cards that may show.
+def _show(state, card, place, plan, length, after):
+    """Carry out a plan in another game's array, where its flip shows a card."""
+    for i in range(len(state)):
+        after[i] = state[i]
+    after[place] = card
+    for i in range(length):
+        apply(after, plan[i])
+
+
+@kernel
+def _cards_taken(work):
+    """The cards that building piles take at the positions of the last search, as bits."""
+    taken = np.int64(1) << WILD
+    for node in range(work.info[0]):
+        for b in range(4):
+            taken |= np.int64(1) << np.int64(work.snaps[node, HEIGHT + b] + 1)
+    return taken
+
+
+@kernel
+def _judge_after(state, net, work, node, action, scratch):
+    """The value of an ending at a node of the last search, in a game that differs from the one
+    searched in a stock top.
+    """
+    length = write_path(work, node, action, work.path)
+    for i in range(len(state)):
+        scratch[i] = state[i]
+    for i in range(length - 1):
+        apply(scratch, work.path[i])
+    fill_ending(scratch, action, work)
+    return evaluate_slots(net, work.ending, work.acc, work.hidden)
+
+
+@kernel
+def _judge_again(state, net, work, card, own, scratch):
+    """What a search would find in a game that differs from the one searched last in a stock top,
+    which no building pile took there.
 
     Args:
         state: the game; it is not changed.
         net: the network.
-        inner: scratch space of the searches behind the flip, which look at as many positions.
+        work: the search's scratch space.
+        card: its stock top.
+        own: whether the stock is the mover's own, else it is the other one of its side that the
+            mover may play from.
+        scratch: another game's array, used up.
+    """
+    side = state[PLAYER] % state[SIDES]
+    last = side_stock(state, side) == 1
+    best = 0.0
+    for node in range(work.info[0]):
+        for b in range(4):
+            if work.snaps[node, HEIGHT + b] == card - 1:
+                if last:
+                    return 1.0
+                action = b if own else A_STOCK2 + b
+                best = max(best, _judge_after(state, net, work, node, action, scratch))
+                break
+    for k in range(len(work.top_values)):
+        if work.top_values[k] == -np.inf:
+            break
+        node, action = work.top[k, 0], work.top[k, 1]
+        best = max(best, _judge_after(state, net, work, node, action, scratch))
+    return best
+
+
+@kernel
+def behind(state, net, inner, after, scratch, weights, plan, length):
+    """What an ending by a flip is worth: the turn search's values over the cards that may show.
+
+    The positions within the turn are the same whatever shows, and so are the ways to end it, but
+    for plays of that card. So there is a search for a wild and one for a card that no building pile
+    takes; the others are judged by where piles take them and by the best endings of the latter.
+    Where a rule lets the card forbid other plays, or piles take all of them, each has its search.
+
+    Args:
+        state: the game; it is not changed.
+        net: the network.
+        inner: scratch space of the searches behind the flip, from `new_inner`.
         after: another game's array, used up.
+        scratch: another one.
         weights: how likely each kind is, from `below_stocks`.
         plan: the actions that lead to the ending; the last one plays a stock card.
         length: how many they are.
@@ -169,18 +256,46 @@ def behind(state, net, inner, after, weights, plan, length):
         return -1.0
     place = state[AT_STOCKS] + ((board - BOARD) // BOARD_CELLS) * state[STOCK_SIZE]
     place += state[board + STOCK_N] - 2
+    nodes = len(inner.parents)
     value = 0.0
-    for card in range(1, WILD + 1):
-        if weights[card] == 0.0:
+    must = state[MUST_PLAY_STOCK] != 0
+    taken = np.int64(0)  # unknown until a search has seen all positions
+    done = np.int64(0)
+    shared = False  # whether the last search was for a card that no pile takes
+    found = 0.0
+    for card in range(WILD, 0, -1):
+        if weights[card] == 0.0 or taken >> card & 1:
             continue
-        for i in range(len(state)):
-            after[i] = state[i]
-        after[place] = card
-        for i in range(length):
-            apply(after, plan[i])
+        _show(state, card, place, plan, length, after)
         # The random generators are for exploring alone: any array of 64 bits does.
-        found, _ = search(after, net, inner, len(inner.parents), inner.sums, 0, 0.0)
+        found, _ = search(after, net, inner, nodes, inner.sums, 0, 0.0)
         value += weights[card] * found
+        done |= np.int64(1) << card
+        if not taken and found < 1.0:  # the search stops where it finds a win
+            taken = _cards_taken(inner)
+            if must and taken >> card & 1:
+                taken = np.int64(0)
+        if taken and not taken >> card & 1:
+            shared = inner.top_values[0] != -np.inf
+            break
+    # A win that it found is another stock's, whatever shows on this one.
+    won = shared and found == 1.0
+    for again in range(2):  # what the shared search answers comes first
+        for card in range(1, WILD):
+            if weights[card] == 0.0 or done >> card & 1:
+                continue
+            answered = shared and not (must and taken >> card & 1)
+            if answered == (again == 1):
+                continue
+            if answered and won:
+                value += weights[card]
+                continue
+            _show(state, card, place, plan, length, after)
+            if answered:
+                found = _judge_again(after, net, inner, card, own, scratch)
+            else:
+                found, _ = search(after, net, inner, nodes, inner.sums, 0, 0.0)
+            value += weights[card] * found
     return value
 
 
@@ -219,6 +334,7 @@ def _compare(state, net, flips, value):
                 net,
                 flips.inner,
                 flips.after,
+                flips.scratch,
                 flips.weights,
                 flips.plans[k],
                 flips.lengths[k],

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skipbo_env.agents.flips import BEHIND_NODES, MARGIN, behind, below_stocks
+from skipbo_env.agents.flips import MARGIN, behind, below_stocks, new_inner
 from skipbo_env.agents.network import (
     FLIP,
     FLIP_REFILL,
@@ -118,7 +118,7 @@ class TurnEnder:
         self._lengths = np.zeros(most, np.int64)
         slots = num_slots(int(state[PLAYERS]), int(state[BOARDS]))
         self._slots = np.zeros((most, slots), np.int32)
-        self._inner = new_work(state, net, BEHIND_NODES)
+        self._inner = new_inner(state, net)
         self._weights = np.zeros(14)
         self._counts = np.zeros(14, np.int32)
 
@@ -161,7 +161,14 @@ class TurnEnder:
                 plan = np.array(ending.plan)
                 value = float(
                     behind(
-                        state, self.net, self._inner, self._after, self._weights, plan, len(plan)
+                        state,
+                        self.net,
+                        self._inner,
+                        self._after,
+                        self._scratch,
+                        self._weights,
+                        plan,
+                        len(plan),
                     )
                 )
             told.append(ending if value < 0.0 else replace(ending, value=value))

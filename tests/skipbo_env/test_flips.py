@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 
 from skipbo_env.agents import TurnAgent, make_agent
-from skipbo_env.agents.flips import BEHIND_NODES, MARGIN, below_stocks, new_flips, search_flips
+from skipbo_env.agents.flips import (
+    BEHIND_NODES,
+    COMPARED,
+    MARGIN,
+    NOTED_BEHIND,
+    behind,
+    below_stocks,
+    new_flips,
+    new_inner,
+    search_flips,
+)
 from skipbo_env.agents.network import FLIP, Network
 from skipbo_env.agents.search import TurnEnder
 from skipbo_env.agents.turn import MAX_NODES, fill_ending, new_work, search
@@ -20,8 +30,15 @@ from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 from tests.skipbo_env.test_agents import model_of, random_network, states, swap_hidden
 
-TABLES = [Rules(), Rules(players=3), Rules(players=4, teams=2), Rules(players=6, teams=3)]
-IDS = ["two", "three", "pairs", "three pairs"]
+TABLES = [
+    Rules(),
+    Rules(players=3),
+    Rules(players=4, teams=2),
+    Rules(players=6, teams=3),
+    Rules(must_play_stock=True),
+    Rules(players=4, teams=2, must_play_stock=True, stock_size=4),
+]
+IDS = ["two", "three", "pairs", "three pairs", "must play", "pairs must play few"]
 STREAM = np.zeros(1, np.uint64)
 
 
@@ -48,7 +65,7 @@ def played(rules: Rules) -> list[Game]:
     """Positions before and after reshuffles."""
     games = states(rules, 12, 5)
     late = [game for game in games if game.state[layout.RESHUFFLES]]
-    assert late
+    assert late or rules.stock_size < 10, "long games reshuffle"
     return games[::9] + late[::9]
 
 
@@ -71,7 +88,7 @@ def test_weights_are_those_of_determinised_games(rules: Rules) -> None:
 def by_hand(game: Game, network: Any, nodes: int = MAX_NODES) -> list[tuple[float, bytes]]:
     """The value and the slots of each ending that is near the best, found on whole games."""
     work = new_work(game.state, network, BEHIND_NODES)
-    ender = TurnEnder(game.state, network, 4)
+    ender = TurnEnder(game.state, network, COMPARED)
     endings, _ = ender.endings(game.state)
     near = [ending for ending in endings if ending.value >= endings[0].value - MARGIN]
     told = []
@@ -104,6 +121,8 @@ def by_hand(game: Game, network: Any, nodes: int = MAX_NODES) -> list[tuple[floa
 def test_the_best_of_what_lies_behind_is_chosen(rules: Rules) -> None:
     network = close_network(rules)
     flips = new_flips(layout.new_state(rules), network)
+    # With all endings noted, what lies behind is what a search for each card finds.
+    flips = flips._replace(inner=new_work(layout.new_state(rules), network, BEHIND_NODES, 4000))
     compared = changed = 0
     for game in played(rules)[:40]:
         before = game.state.copy()
@@ -116,11 +135,12 @@ def test_the_best_of_what_lies_behind_is_chosen(rules: Rules) -> None:
         if found:
             compared += 1
             for k, (worth, slots) in enumerate(expected):
-                assert flips.values[k] == pytest.approx(worth, abs=1e-9)
+                assert flips.values[k] == pytest.approx(worth, abs=1e-6)
                 assert flips.slots[k].tobytes() == slots
             best = max(range(found), key=lambda k: expected[k][0])
-            assert value == pytest.approx(expected[best][0])
-            assert flips.outer.best.tobytes() == expected[best][1]
+            assert value == pytest.approx(expected[best][0], abs=1e-6)
+            chosen = {slots: worth for worth, slots in expected}
+            assert chosen[flips.outer.best.tobytes()] == pytest.approx(value, abs=1e-6)
             changed += best > 0
             trial = game.clone()
             for action in flips.outer.path[:n].tolist():
@@ -130,8 +150,41 @@ def test_the_best_of_what_lies_behind_is_chosen(rules: Rules) -> None:
             assert flips.outer.path[:n].tolist() == plain.path[:length].tolist()
         value, n = search_flips(game.state, network, flips, MAX_NODES, False, STREAM, 0, 0.0)
         assert (value, n, flips.found[0]) == (told, length, 0)
-    assert compared > 3
-    assert changed
+    assert compared > 1
+    assert changed or rules.must_play_stock, "who must flip has little to choose from"
+
+
+@pytest.mark.parametrize("rules", TABLES, ids=IDS)
+def test_few_noted_endings_answer_for_all(rules: Rules) -> None:
+    """The endings noted for one card leave out next to nothing for the others."""
+    network = close_network(rules)
+    state = layout.new_state(rules)
+    few, every = new_inner(state, network), new_work(state, network, BEHIND_NODES, 4000)
+    assert len(few.top_values) == NOTED_BEHIND
+    after, scratch = np.zeros_like(state), np.zeros_like(state)
+    ender = TurnEnder(state, network, COMPARED)
+    gaps = []
+    for game in played(rules)[:60]:
+        for ending in ender.endings(game.state)[0]:
+            if ending.kind == FLIP:
+                plan = np.array(ending.plan)
+                told, whole = (
+                    behind(
+                        game.state,
+                        network,
+                        inner,
+                        after,
+                        scratch,
+                        weights_of(game),
+                        plan,
+                        len(plan),
+                    )
+                    for inner in (few, every)
+                )
+                gaps.append(whole - told)
+    assert len(gaps) > 5
+    assert min(gaps) >= -1e-6
+    assert np.mean(gaps) < 0.001
 
 
 @pytest.mark.parametrize("rules", TABLES, ids=IDS)
@@ -170,7 +223,7 @@ def test_what_is_suggested_is_what_is_played(rules: Rules) -> None:
         chosen = agent.plan(game)
         of_chosen = agent.suggest(game, allow=[chosen[0]])["moves"][0]
         assert of_chosen["win"] == pytest.approx(value, abs=1e-6)
-    assert looked > 2
+    assert looked > 1
     assert followed > looked
 
 
