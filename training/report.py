@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skipbo_env.agents import TurnAgent, load_model
 from skipbo_env.agents.flips import new_flips, search_flips
@@ -73,28 +74,29 @@ def think_times(agent: TurnAgent, rules: Rules, games: int = 60) -> dict[str, fl
     }
 
 
-def calibration(agent: TurnAgent, rules: Rules, games: int) -> dict[str, Any]:
+def self_play(
+    agent: TurnAgent, rules: Rules, seeds: list[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """What the network says in games against itself, beside who wins them.
 
     Args:
-        agent: the model, played by turn search.
+        agent: a model, played by turn search.
         rules: what is played.
-        games: how many; no network has learned from them.
+        seeds: a game each.
 
     Returns:
-        {"games", "endings", "brier", "gap", "bins": [{"value", "won", "interval", "endings"}]}: by
-        twentieths of the value its mean and the share of games that the mover's side won (1 / sides
-        of one that nobody won), with a 95% interval that takes the values of a game as dependent;
-        the mean squared difference of value and result; the mean distance of "value" and "won".
+        (said, won, game): for each ending that was played, but for plays that win, its value, what
+        the mover's side got in the end (1 for a win, 1 / sides of a game that nobody won) and which
+        game it is of.
     """
     values: list[float] = []
     movers: list[int] = []
     played: list[int] = []
-    results = np.zeros((games, rules.sides))
+    results = np.zeros((len(seeds), rules.sides))
     streams = np.zeros(1, np.uint64)
     net = agent.network(rules)
     work = new_flips(layout.new_state(rules), net)
-    for g, seed in enumerate(unit_seeds(CALIBRATION_SEED, range(games)).tolist()):
+    for g, seed in enumerate(seeds):
         game = Game(rules, seed=seed)
         while not game.over:
             value, length = search_flips(
@@ -109,8 +111,26 @@ def calibration(agent: TurnAgent, rules: Rules, games: int) -> dict[str, Any]:
                 played.append(g)
         winner = int(game.state[layout.WINNER])
         results[g] = 1 / rules.sides if winner < 0 else np.arange(rules.sides) == winner
-    said, which = np.array(values), np.array(played)
-    won = results[which, movers]
+    which = np.array(played)
+    return np.array(values), results[which, movers], which
+
+
+def calibration(agent: TurnAgent, rules: Rules, games: int) -> dict[str, Any]:
+    """What the network says in games against itself, beside who wins them.
+
+    Args:
+        agent: the model, played by turn search.
+        rules: what is played.
+        games: how many; no network has learned from them.
+
+    Returns:
+        {"games", "endings", "brier", "gap", "bins": [{"value", "won", "interval", "endings"}]}: by
+        twentieths of the value its mean and the share of games that the mover's side won (1 / sides
+        of one that nobody won), with a 95% interval that takes the values of a game as dependent;
+        the mean squared difference of value and result; the mean distance of "value" and "won".
+    """
+    seeds = unit_seeds(CALIBRATION_SEED, range(games)).tolist()
+    said, won, which = self_play(agent, rules, seeds)
     place = np.minimum((said * BINS).astype(int), BINS - 1)
     bins: list[dict[str, Any]] = []
     for b in range(BINS):
