@@ -105,8 +105,8 @@ def _text(move: Move) -> str:
 
 MOVES: tuple[Move, ...] = tuple(_decode(action) for action in range(MAX_ACTIONS))
 TEXTS: tuple[str, ...] = tuple(_text(move) for move in MOVES)
-_IDS = {text: action for action, text in enumerate(TEXTS)}
-_HAND_CARD = re.compile(r"^(hand) ?([a-z0-9-]{1,8})(=?>)")
+_IDS = {text.lower().replace(" ", ""): action for action, text in enumerate(TEXTS)}
+_HAND_CARD = re.compile(r"^hand([a-z0-9-]{1,8})(=?>)")
 
 
 def action_text(action: int) -> str:
@@ -128,13 +128,13 @@ def parse_action(text: str) -> int:
     """
     if not isinstance(text, str) or len(text) > 200:
         raise IllegalAction(f"action: {shown(text)} is no action's text")
-    plain = re.sub(r"\s+", " ", re.sub(r"\s*(=?>)\s*", r"\1", text.strip().lower()))
+    plain = re.sub(r"\s+", "", text.lower())
     if match := _HAND_CARD.match(plain):
         try:
-            card = card_text(parse_card(match[2]))
+            card = card_text(parse_card(match[1])).lower()
         except CardError as error:
             raise IllegalAction(f"action: {error}") from None
-        plain = f"hand {card}{match[3]}{plain[match.end() :]}"
+        plain = f"hand{card}{match[2]}{plain[match.end() :]}"
     action = _IDS.get(plain)
     if action is None:
         raise IllegalAction(

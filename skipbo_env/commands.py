@@ -211,8 +211,7 @@ class ShowRecord:
                 print(record.as_text(data))
             else:
                 told = record.replay(data, self.ply)
-                color = sys.stdout.isatty()
-                print(render.ansi(told.state, told.rules, self.seat, color=color))
+                print(render.ansi(told.state, told.rules, self.seat, color=render.in_color()))
         except record.RecordError as error:
             raise ValueError(f"{self.file}:{line}: {error}") from error
         return 0
@@ -298,9 +297,9 @@ def suggest(
     if top is not None and top < 1:
         raise ValueError(f"--top: must be at least 1, got {top}")
     if position == "-":
-        text = sys.stdin.read()
+        text = sys.stdin.read().removeprefix("\ufeff")
     elif _is_file(position):
-        text = Path(position).read_text(encoding="utf-8")
+        text = Path(position).read_text(encoding="utf-8-sig")
     elif " " in position.strip():
         text = position
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
@@ -255,5 +254,5 @@ def draw(state: State, rules: Rules, seat: int, mode: str) -> Any:
         return render.rgb_array(state, rules, seat)
     if mode == "ansi":
         return render.ansi(state, rules, seat, color=False)
-    print(render.ansi(state, rules, seat, color=sys.stdout.isatty()), flush=True)
+    print(render.ansi(state, rules, seat, color=render.in_color()), flush=True)
     return None

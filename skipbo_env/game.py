@@ -304,7 +304,7 @@ class Game:
             ValueError: the game did not start from a deal.
         """
         if self.start is None:
-            raise ValueError("a game that starts from a position has no record")
+            raise ValueError("game: has no record, as it did not start from a deal here")
         return record.events_of(self.rules, self.start, self.actions, self.scripts)
 
     def record(self, agents: Sequence[str] | None = None) -> dict[str, Any]:
@@ -314,7 +314,7 @@ class Game:
             ValueError: the game did not start from a deal, or the agents are not a name a seat.
         """
         if self.start is None:
-            raise ValueError("a game that starts from a position has no record")
+            raise ValueError("game: has no record, as it did not start from a deal here")
         return record.record_of(
             self.rules,
             self.start,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from skipbo_env.checks import is_whole, shown
+from skipbo_env.engine import layout
 from skipbo_env.game import Game, seed_to_u64
 from skipbo_env.rules import MAX_STOCK, MAX_TURNS_LIMIT, Rules
 
@@ -107,7 +108,8 @@ class Match:
         """Count a finished game.
 
         Raises:
-            ValueError: the game is not over, other sides play it, or the match is over.
+            ValueError: the game is not over, is by other rules, was begun by another seat than the
+                match's next game (as one that is counted already was), or the match is over.
         """
         if not isinstance(game, Game):
             raise ValueError(f"game: needs a Game, got {shown(game)}")
@@ -120,6 +122,14 @@ class Match:
             )
         if self.over:
             raise ValueError(f"match: side {self.winner} has won it, no game follows")
+        begun = int(game.state[layout.FIRST_PLAYER])
+        if replace(game.rules, first_player=0) != replace(self.rules, first_player=0):
+            raise ValueError("game: it was played by other rules than the match's")
+        if begun != self.first_player:
+            raise ValueError(
+                f"game: seat {begun} began, but seat {self.first_player} begins game "
+                f"{len(self.results)} of the match"
+            )
         self.results.append(result)
         self.scores = [sum(pair) for pair in zip(self.scores, result["scores"], strict=True)]
         if result["winner"] is not None:

@@ -278,6 +278,8 @@ class Position:
             state[under : under + 2] = layout.under_cells(board.discards)
         for seat, size in enumerate(self.hand_sizes):
             state[layout.hand_at(seat)] = size
+            if self.reshuffled is not None:  # how old its cards are is not known
+                state[int(state[layout.AT_SEEN]) + layout.HAND_CELLS * seat] = size
         for card in self.hand:
             state[layout.hand_at(self.you) + card] += 1
         deal_hidden(state, self.you, np.uint64(seed))
@@ -440,6 +442,8 @@ class _Reader:
         self.turns = self._number("turns", self.passes, 0, rules.max_turns - 1, note=True)
         if self.passes > self.turns:
             _fail("/passes", f"each ends a turn, so {self.turns} turns had no {self.passes}")
+        if self.turns >= rules.max_turns:
+            _fail("/passes", f"each ends a turn, and turn {rules.max_turns} ends the game")
 
     def read(self) -> Position:
         """The position, all checks done."""
@@ -455,8 +459,7 @@ class _Reader:
             self._take(card, _below("/hand", i))
         building = self._assume_building(heights, known)
         self._passed(sizes)
-        draw_size, completed, sizes = self._sizes(boards, sizes, completed)
-        self._check_reshuffled(reshuffled, draw_size)
+        draw_size, completed, hand_sizes = self._sizes(boards, sizes, completed, reshuffled)
         return Position(
             rules=self.rules,
             you=self.you,
@@ -464,7 +467,7 @@ class _Reader:
             hand=tuple(sorted(hand)),
             building=building,
             boards=boards,
-            hand_sizes=tuple(size or 0 for size in sizes),
+            hand_sizes=tuple(hand_sizes),
             draw_size=draw_size,
             completed=tuple(completed[1:]),
             passes=self.passes,
@@ -503,6 +506,8 @@ class _Reader:
                     rules = replace(rules, players=seats)
             elif isinstance(given, Mapping):
                 values = {name: _rule_value(value) for name, value in given.items()}
+                if values.get("players", seats) is None:
+                    del values["players"]
                 rules = _rules_of({"players": seats, **values})
             else:
                 _fail(
@@ -576,13 +581,16 @@ class _Reader:
             stock_top=top,
             stock_size=size,
             discards=tuple(
-                self._pile(pile, _below(f"{pointer}/discards", i)) for i, pile in enumerate(piles)
+                self._pile(pile, _below(f"{pointer}/discards", i), discards=True)
+                for i, pile in enumerate(piles)
             ),
         )
 
-    def _pile(self, value: Any, pointer: str) -> tuple[int, ...]:
+    def _pile(self, value: Any, pointer: str, *, discards: bool = False) -> tuple[int, ...]:
         cards = _cards(value, pointer)
         for i, card in enumerate(cards):
+            if card == WILD and discards and not self.rules.wild_discard:
+                _fail(_below(pointer, i), "is a wild, which is never discarded by these rules")
             self.left[card] -= 1
             if self.left[card] < 0:
                 self._take(card, _below(pointer, i), 0)
@@ -666,6 +674,8 @@ class _Reader:
         for key, count in value.items():
             where = f"/{name}/{key}" if key in _TEXTS else _below(f"/{name}", key)
             card = _TEXTS.get(key) or _card(key, where)
+            if count is None:
+                continue
             total = self._total(card)
             count = _whole(count, where, 0, total)
             counts[card] += count
@@ -696,19 +706,6 @@ class _Reader:
         counts = self._counts("reshuffled", take=False)
         return None if counts is None else tuple(counts[1:])
 
-    def _check_reshuffled(self, reshuffled: tuple[int, ...] | None, draw_size: int) -> None:
-        """The draw pile holds only cards of the last reshuffle that the observer has not seen."""
-        if reshuffled is None:
-            return
-        most = sum(map(min, self.left[1:], reshuffled))
-        if most < draw_size:
-            assumed = [name for name in ("building_cards", "completed") if name in self.inferred]
-            _fail(
-                "/reshuffled",
-                f"leaves {most} unseen cards for the draw pile, which has {draw_size}"
-                + (f"; {' and '.join(assumed)} left out, so assumed" if assumed else ""),
-            )
-
     def _passed(self, sizes: list[int | None]) -> None:
         """Who passed holds no card, and can have drawn none since."""
         for back in range(1, self.passes + 1):
@@ -724,8 +721,12 @@ class _Reader:
                     self.inferred.append("hand_size")
 
     def _sizes(
-        self, boards: tuple[Board, ...], sizes: list[int | None], completed: list[int] | None
-    ) -> tuple[int, list[int], list[int | None]]:
+        self,
+        boards: tuple[Board, ...],
+        sizes: list[int | None],
+        completed: list[int] | None,
+        reshuffled: tuple[int, ...] | None,
+    ) -> tuple[int, list[int], list[int]]:
         """Draw size, completed cards and hand sizes: hidden sizes add up to the unseen cards."""
         draw = self.data.get("draw_size")
         if draw is not None:
@@ -754,26 +755,31 @@ class _Reader:
                 _fail(where, f"{why}, but {room} unseen cards are neither in stocks nor in hands")
             draw = 0
             completed = completed or [0] * (WILD + 1)
-        if draw is None:
-            if room < 0:
-                _fail(self._blamed, f"the sizes do not add up: {sums}")
-            total = min(room, self._usual(missing))
-            draw, piles = room - total, 0
+        if room < (draw or 0):
+            self._refuse_sizes(sums, draw)
+        splits = self._splits(room, draw, missing, completed)
+        if not splits:
+            self._refuse_sizes(sums, draw)
+        first: tuple[str, str] | None = None
+        for total, piles, to_draw in splits:
+            counts = completed or self._assumed_completed(piles)
+            told = [size or 0 for size in sizes]
+            for k, seat in enumerate(missing):
+                told[seat] = total // len(missing) + (k < total % len(missing))
+            wrong = self._wrong(told, counts, piles, to_draw, completed is None, reshuffled)
+            if wrong is None:
+                break
+            first = first or wrong
         else:
-            total, piles = self._share(
-                room - draw, missing, completed is None, f"{sums}, {draw} to draw"
-            )
+            assert first is not None
+            _fail(*first)
         if completed is None:
-            completed = self._assume_completed(piles)
-        for k, seat in enumerate(missing):
-            sizes[seat] = total // len(missing) + (k < total % len(missing))
-        if not sizes[self.to_move] and (draw or any(completed)):
-            where = "/hand" if self.to_move == self.you else f"/players/{self.to_move}/hand_size"
-            _fail(
-                where,
-                "the seat to move has drawn: its hand is empty only where nothing can be drawn",
-            )
-        return draw, completed, sizes
+            self.left = [left - count for left, count in zip(self.left, counts, strict=True)]
+        return to_draw, counts, list(told)
+
+    def _refuse_sizes(self, sums: str, draw: int | None) -> NoReturn:
+        told = sums if draw is None else f"{sums}, {draw} to draw"
+        _fail(self._blamed, f"the sizes do not add up: {told}")
 
     @property
     def _blamed(self) -> str:
@@ -799,33 +805,66 @@ class _Reader:
         full = self.rules.hand_size
         return sum(full if seat == self.to_move else full - 1 for seat in seats)
 
-    def _share(
-        self, rest: int, missing: list[int], completed_unknown: bool, sums: str
-    ) -> tuple[int, int]:
-        """Split what other zones leave: (cards in unknown hands, completed piles)."""
-        most = self.hand_limit * len(missing)
-        choices = [
-            (total, (rest - total) // RANKS)
-            for total in range(min(most, rest) + 1)
-            if rest == total or (completed_unknown and (rest - total) % RANKS == 0)
-        ]
-        if not choices:
-            _fail(self._blamed, f"the sizes do not add up: {sums}")
+    def _splits(
+        self, room: int, draw: int | None, missing: list[int], completed: list[int] | None
+    ) -> list[tuple[int, int, int]]:
+        """Ways to split what other zones leave, the likeliest first: cards in unknown hands,
+        completed piles, cards to draw. Hands near their usual size come first, then few piles.
+        """
+        most = min(self.hand_limit * len(missing), room)
         usual = self._usual(missing)
-        return min(choices, key=lambda choice: abs(choice[0] - usual))
+        found = []
+        for total in range(most + 1):
+            rest = room - total
+            if completed is not None:
+                if draw is None or rest == draw:
+                    found.append((total, 0, rest))
+            elif draw is None:
+                found += [(total, p, rest - RANKS * p) for p in range(rest // RANKS + 1)]
+            elif rest >= draw and (rest - draw) % RANKS == 0:
+                found.append((total, (rest - draw) // RANKS, draw))
+        return sorted(found, key=lambda split: (abs(split[0] - usual), split[1]))
 
-    def _assume_completed(self, piles: int) -> list[int]:
-        counts = [0] * (WILD + 1)
-        for rank in range(1, RANKS + 1):
-            counts[rank] = min(piles, self.left[rank])
-        counts[WILD] = RANKS * piles - sum(counts)
-        if counts[WILD] > self.left[WILD]:
-            _fail(
-                self._blamed,
-                f"leaves {piles} completed piles, for which the unseen cards do not suffice",
+    def _wrong(
+        self,
+        sizes: list[int],
+        completed: list[int],
+        piles: int,
+        draw: int,
+        assumed: bool,
+        reshuffled: tuple[int, ...] | None,
+    ) -> tuple[str, str] | None:
+        """What a split contradicts: the field and why; None where it may stand."""
+        left = self.left
+        if assumed:
+            if completed[WILD] > left[WILD]:
+                return (
+                    self._blamed,
+                    f"leaves {piles} completed piles, for which the unseen cards do not suffice",
+                )
+            left = [n - count for n, count in zip(left, completed, strict=True)]
+        if not sizes[self.to_move] and (draw or any(completed)):
+            where = "/hand" if self.to_move == self.you else f"/players/{self.to_move}/hand_size"
+            return (
+                where,
+                "the seat to move has drawn: its hand is empty only where nothing can be drawn",
             )
-        for card in range(1, WILD + 1):
-            self.left[card] -= counts[card]
+        if reshuffled is not None:
+            # The draw pile holds only cards of the last reshuffle that the observer has not seen.
+            most = sum(map(min, left[1:], reshuffled))
+            if most < draw:
+                names = [name for name in ("building_cards", "completed") if name in self.inferred]
+                return (
+                    "/reshuffled",
+                    f"leaves {most} unseen cards for the draw pile, which has {draw}"
+                    + (f"; {' and '.join(names)} left out, so assumed" if names else ""),
+                )
+        return None
+
+    def _assumed_completed(self, piles: int) -> list[int]:
+        """So many completed piles, with as few wilds as the unseen cards allow."""
+        counts = [0, *(min(piles, left) for left in self.left[1:WILD]), 0]
+        counts[WILD] = RANKS * piles - sum(counts)
         return counts
 
 

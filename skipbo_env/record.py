@@ -275,6 +275,11 @@ def check_deal(
             f"needs a seat of 0 to {rules.players - 1}, got {shown(first_player)}",
             path=("first_player",),
         )
+    if rules.first_player not in ("random", first_player):
+        raise RecordError(
+            f"seat {rules.first_player} begins by these rules, not {first_player}",
+            path=("first_player",),
+        )
     if not _is_cards(stocks):
         raise RecordError(f"needs a list of stocks, got {shown(stocks)}", path=("deal", "stocks"))
     if len(stocks) != rules.boards:
@@ -407,7 +412,12 @@ def _opening(
     events = data["events"]
     if not _is_list(events):
         raise RecordError(f"needs a list, got {shown(events)}", path=("events",))
-    start = layout.new_state(rules, two_ended=any(map(_is_far_draw, events)))
+    far = next((at for at, event in enumerate(events) if _is_far_draw(event)), None)
+    if far is not None and rules.players != 2:
+        raise RecordError(
+            "two players may draw from opposite ends, not more", event=far, path=("end",)
+        )
+    start = layout.new_state(rules, two_ended=far is not None)
     cards = np.array([*(card for stock in stocks for card in stock), *draw], dtype=np.int32)
     deal_cards(start, cards, int(data["first_player"]), np.uint64(seed or 0))
     if seed is not None:
@@ -440,7 +450,9 @@ def _cards_of(data: Any, path: tuple[str | int, ...]) -> list[int]:
 
 def _is_far_draw(event: Any) -> bool:
     return (
-        isinstance(event, Mapping) and event.get("type") == "draw" and event.get("end") == "bottom"
+        isinstance(event, Mapping)
+        and _same("draw", event.get("type"))
+        and _same("bottom", event.get("end"))
     )
 
 
@@ -792,7 +804,14 @@ def append_record(path: str | os.PathLike[str], data: Mapping[str, Any]) -> None
     Raises:
         OSError: the file cannot be written.
     """
+    with open(path, "a+b") as file:
+        whole = file.tell() == 0
+        if not whole:
+            file.seek(-1, os.SEEK_END)
+            whole = file.read() == b"\n"
     with open(path, "a", encoding="utf-8", newline="\n") as file:
+        if not whole:  # the last line of a file from elsewhere may lack its end
+            file.write("\n")
         write_record(file, data)
 
 
@@ -904,15 +923,19 @@ def as_text(data: Mapping[str, Any]) -> str:
     if told.seed is not None:
         lines.append(f"seed: {told.seed}")
     for seat, agent in enumerate(told.agents or ()):
-        lines.append(f"player {seat}: {agent}")
+        shown_name = "".join(c if c.isprintable() else "\ufffd" for c in agent)
+        lines.append(f"player {seat}: {shown_name}")
     for board, stock in enumerate(data["deal"]["stocks"]):
         lines.append(f"stock {board}, top first: {' '.join(reversed(stock))}")
     names = [f"player {seat}" for seat in range(rules.players)]
     turn, begins = 0, True
-    for event in data["events"]:
-        if begins and "player" in event:
+    events = data["events"]
+    for at, event in enumerate(events):
+        # Piles that are shuffled as a turn begins belong to it: its draw comes next.
+        first = events[at + 1] if event["type"] == "reshuffle" and at + 1 < len(events) else event
+        if begins and "player" in first:
             turn += 1
-            lines += ["", f"turn {turn}, player {event['player']}"]
+            lines += ["", f"turn {turn}, player {first['player']}"]
             begins = False
         text = event_text(event, names).removeprefix(f"player {event.get('player')} ")
         lines.append(text if event["type"] == "end" else f"  {text}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 
 from skipbo_env.cards import WILD, card_text
 from skipbo_env.checks import shown
@@ -96,6 +97,14 @@ def _check_seat(rules: Rules, player: int | None) -> None:
 
 _ANSI = {"low": "97;44", "middle": "97;42", "high": "97;41", "wild": "30;43", "none": "2"}
 _SHOWN_DISCARDS = 5
+
+
+def in_color(console: Console | None = None) -> bool:
+    """Whether a console, standard output's unless given, shows colours: a terminal that knows them,
+    and no NO_COLOR in the environment.
+    """
+    console = console or Console()
+    return console.is_terminal and console.color_system is not None and not console.no_color
 
 
 def _group(card: int) -> str:

@@ -178,6 +178,8 @@ class _Check:
                 start = discards + (layout.PILES * board + pile) * rules.deck_size
                 cards = state[start : start + depth]
                 top = int(cards[-1]) if depth else 0
+                if not rules.wild_discard and layout.WILD in cards:
+                    self._fail(f"a wild lies on a discard pile of board {board}, against the rules")
                 self._same(at + layout.TOP + pile, "discard top", top)
                 discarded += np.bincount(cards, minlength=layout.WILD + 1)
                 piles.append(cards.tolist())

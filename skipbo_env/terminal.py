@@ -206,7 +206,7 @@ class TerminalGame:
 
     def show_table(self) -> None:
         """Draw the table as the seat sees it."""
-        color = self.console.is_terminal and not self.console.no_color
+        color = render.in_color(self.console)
         text = render.ansi(
             self.game.state, self.game.rules, self.seat, color=color, playing=self.playing
         )

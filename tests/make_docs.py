@@ -26,6 +26,7 @@ from skipbo_env.peers import PEERS
 from skipbo_env.rules import INDIVIDUALS, PRESETS, TEAM_TABLES, Rules, RulesError
 from tests.pages import ROOT, files
 from training import cli, config
+from training.report import table_name
 
 REGION = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 
@@ -259,15 +260,13 @@ def results() -> str:
                     line["agent"],
                     line["against"],
                     line["players"],
-                    line["stock_size"],
+                    table_name(line),
                     f"{line['win_rate']:.2%}",
                     f"{low:.2%} to {high:.2%}",
                     f"{line['games']:,}",
                 )
             )
-    return table(
-        "| model | against | players | stock cards | win rate | 95% interval | games |", rows
-    )
+    return table("| model | against | players | table | win rate | 95% interval | games |", rows)
 
 
 # What was measured -----------------------------------------------------------------------------

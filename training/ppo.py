@@ -526,7 +526,7 @@ class Learner:
                 break
             # Batches of one size or a little less, none of them a small rest.
             for rows in order.chunk(max(1, round(len(order) / config.batch_size))):
-                part = inputs[rows]
+                part = inputs.index_select(0, rows)  # several times faster than indexing
                 with self.autocast():
                     logits, value = self.network(part)
                 probs, logs = distribution(logits, part[:, -logits.shape[1] :] > 0.0)

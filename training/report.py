@@ -14,6 +14,7 @@ import json
 import platform
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,31 @@ def lines(rules: Rules) -> list[tuple[str, Rules, float]]:
             for size in (10, 15, 20)
             if size != rules.stocks
         ]
+    found += [("greedy", replace(rules, **house), 0.1) for house in house_rules(rules)]
     return found
+
+
+def house_rules(rules: Rules) -> list[dict[str, Any]]:
+    """House rules that a model may meet though it has not learned by them, one at a time."""
+    found: list[dict[str, Any]] = [
+        {"must_play_stock": True},
+        {"wild_discard": False},
+        {"ordered_discards": True},
+        {"draw_per_turn": 3},
+        {"hand_size": 7},
+        {"wilds": 8},
+    ]
+    return found + [{"team_discard": "team"}] * bool(rules.teams)
+
+
+def changes(rules: Rules, table: Rules) -> dict[str, Any]:
+    """The house rules of a line: what it does not share with the model's table, but for stocks."""
+    known = rules.to_dict()
+    return {
+        name: value
+        for name, value in table.to_dict().items()
+        if name not in ("stock_size", "players") and value != known[name]
+    }
 
 
 def think_times(agent: TurnAgent, rules: Rules, games: int = 60) -> dict[str, float]:
@@ -191,21 +216,28 @@ def measure(
     def line(against: str, name: str, table: Rules, count: int, method: str = "") -> dict[str, Any]:
         options: dict[str, Any] = {"rules": table, "seed": SEED, "workers": workers}
         result: dict[str, Any] | None = None
+        house = changes(rules, table)
         known = [*old.get("results", []), old.get("previous") or {}]
         for there in old_policy.get("results", []) if method else known:
-            wanted = (name, table.stocks, -(-count // table.sides) * table.sides)
-            if (there.get("against"), there.get("stock_size"), there.get("games")) == wanted:
+            wanted = (name, table.stocks, house, -(-count // table.sides) * table.sides)
+            told = (there.get("against"), there.get("stock_size"), there.get("house_rules", {}))
+            if (*told, there.get("games")) == wanted:
                 result = dict(there)
         if result is None:
             result = evaluate(f"{method}{folder}", against, games=count, **options)
             result.pop("rules")
-        result.update(agent=f"{method}{folder.name}", against=name, stock_size=table.stocks)
+        result.update(
+            agent=f"{method}{folder.name}",
+            against=name,
+            stock_size=table.stocks,
+            house_rules=house,
+        )
         first = evaluate(f"{method}{folder}", against, games=FIRST_UNITS * table.sides, **options)
         wins = round(first["win_rate"] * first["games"])
         result["first"] = {"units": FIRST_UNITS, "wins": wins}
         low, high = result["interval"]
         print(
-            f"{result['agent']} against {name}, {table.stocks} cards: {result['win_rate']:.2%} "
+            f"{result['agent']} against {name}, {table_name(result)}: {result['win_rate']:.2%} "
             f"({low:.2%} to {high:.2%})",
             file=sys.stderr,
         )
@@ -253,14 +285,20 @@ def measure(
     return measured
 
 
+def table_name(line: dict[str, Any]) -> str:
+    """The rules of a line in words."""
+    house = [f"{name} {value}" for name, value in line.get("house_rules", {}).items()]
+    return ", ".join([f"{line['stock_size']} cards", *house])
+
+
 def _rows(told: list[tuple[str, dict[str, Any]]]) -> str:
     rows = "\n".join(
-        f"| {name} | {r['stock_size']} | {r['win_rate']:.2%} "
+        f"| {name} | {table_name(r)} | {r['win_rate']:.2%} "
         f"| {r['interval'][0]:.2%} to {r['interval'][1]:.2%} "
         f"| {r['stalemate_rate'] + r['truncated_rate']:.2%} | {r['games']:,} |"
         for name, r in told
     )
-    return f"""| against | stock cards | win rate | 95% interval | no winner | games |
+    return f"""| against | table | win rate | 95% interval | no winner | games |
 |---|---|---|---|---|---|
 {rows}"""
 

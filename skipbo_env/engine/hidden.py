@@ -39,12 +39,13 @@ def deal_hidden(state, player, seed):
     Before the first reshuffle all these zones are alike. After one, the draw pile holds reshuffled
     cards only and no stock holds any, so the draw pile comes from the reshuffled cards that the
     seat has not seen since, the stocks come from the others, and the hands get what remains of
-    both. Where one pool is too small (a play from a hand of mixed age may have been of either),
+    both: reshuffled cards for as many of a hand's cards as must have been drawn since, either for
+    the rest. Where one pool is too small (a play from a hand of mixed age may have been of either),
     the other one fills the gap.
 
     The array keeps no trace of what was hidden before: its generator starts from the seed, unused
     cells of the draw zone are zero, and the SEEN zone is that of a reshuffle just done with the
-    cards of the observer's pool.
+    cards of the observer's pool, from which the others have drawn what they must have.
 
     Args:
         state: the game. The hidden zones need their sizes only: hand sizes, stock sizes, DRAW_LO
@@ -58,9 +59,9 @@ def deal_hidden(state, player, seed):
     if state[RESHUFFLES]:
         for card in range(1, WILD + 1):
             state[RESHUFFLED + card] = max(0, state[RESHUFFLED + card] - state[seen + card])
+        state[seen] = state[HEADER + HAND_CELLS * player]
         for p in range(players):
             at = state[AT_SEEN] + HAND_CELLS * p
-            state[at] = state[HEADER + HAND_CELLS * p]
             for card in range(1, WILD + 1):
                 state[at + card] = 0
 
@@ -94,24 +95,39 @@ def deal_hidden(state, player, seed):
     for b in range(state[BOARDS]):
         stocks += max(0, state[BOARD + BOARD_CELLS * b + STOCK_N] - 1)
     at = unseen - stocks
+    newer = 0  # cards of other hands that were drawn since the reshuffle for sure
+    if state[RESHUFFLES]:
+        for p in range(players):
+            if p != player:
+                newer += state[HEADER + HAND_CELLS * p] - state[state[AT_SEEN] + HAND_CELLS * p]
+        newer = max(0, min(newer, front - drawn))
     if front < unseen:  # the parts may mix both pools, one after the other
         shuffle(state, draw, drawn)
-        shuffle(state, draw + drawn, at - drawn)
+        shuffle(state, draw + drawn + newer, at - drawn - newer)
         shuffle(state, draw + at, stocks)
     for b in range(state[BOARDS]):
         stock = state[AT_STOCKS] + b * state[STOCK_SIZE]
         for i in range(state[BOARD + BOARD_CELLS * b + STOCK_N] - 1):
             state[stock + i] = state[draw + at]
             at += 1
-    at = drawn
+    new_at = drawn
+    at = drawn + newer
     for p in range(players):
         if p != player:
             hand = HEADER + HAND_CELLS * p
+            own = state[AT_SEEN] + HAND_CELLS * p
             for card in range(1, WILD + 1):
                 state[hand + card] = 0
-            for _ in range(state[hand]):
-                state[hand + state[draw + at]] += 1
-                at += 1
+            older = state[own] if state[RESHUFFLES] else state[hand]
+            for i in range(state[hand]):
+                if i >= older and new_at < drawn + newer:
+                    card = state[draw + new_at]
+                    new_at += 1
+                    state[own + card] += 1
+                else:
+                    card = state[draw + at]
+                    at += 1
+                state[hand + card] += 1
     for i in range(drawn, unseen):
         state[draw + i] = 0
     state[DRAW_LO] = 0

@@ -116,6 +116,20 @@ def test_running_and_foreign_games_are_not_counted() -> None:
     assert match.results == []
 
 
+def test_a_game_counts_once_and_by_the_rules_of_the_match() -> None:
+    """A second add of one game, which a double click may send, leaves the score as it is."""
+    match = Match("short", seed=1)
+    game = play_out(match.new_game())
+    match.add(game)
+    counted = (list(match.scores), list(match.wins), list(match.results))
+    with pytest.raises(ValueError, match=r"game: seat \d began, but seat \d begins game 1"):
+        match.add(game)
+    other = Rules(stock_size=1, first_player=match.first_player)
+    with pytest.raises(ValueError, match="game: it was played by other rules"):
+        match.add(play_out(Game(other, seed=1)))
+    assert (match.scores, match.wins, match.results) == counted
+
+
 # Scorekeeper -----------------------------------------------------------------------------------
 
 

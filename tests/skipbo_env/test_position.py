@@ -17,6 +17,7 @@ from skipbo_env.engine import layout, moves, observe
 from skipbo_env.engine.deal import deal
 from skipbo_env.position import Position, PositionError, determinize, position_of
 from skipbo_env.rules import Rules
+from skipbo_env.state_check import check_state
 
 RULE_SETS = {
     "two": Rules(),
@@ -802,3 +803,155 @@ def test_a_pass_ends_a_turn() -> None:
     assert Position.parse(data).turns == 1
     with pytest.raises(PositionError, match="passes"):
         Position.parse({**data, "turns": 0})
+
+
+OPTIONAL = ("draw_size", "completed", "turns", "passes", "rules", "hand_size")
+
+
+@pytest.mark.parametrize("name", RULE_SETS)
+def test_a_real_position_is_read_with_less_told(name: str) -> None:
+    """What may be left out of a position from a game never makes it impossible: an assumption gives
+    way to what is told. And what comes out is read again.
+    """
+    rules = RULE_SETS[name]
+    rng = np.random.default_rng(7)
+    read = 0
+    for state in sample(rules, 3, 11):
+        if state[layout.REASON]:
+            continue
+        data = position_of(state, rules, int(state[layout.PLAYER]))
+        for _ in range(6):
+            less = copy.deepcopy(data)
+            for field in rng.permutation(OPTIONAL)[: rng.integers(1, 4)]:
+                if field == "rules":
+                    if name in ("two", "six"):
+                        del less["rules"]
+                elif field == "hand_size":
+                    for seat in less["players"]:
+                        if rng.random() < 0.6:
+                            seat.pop("hand_size", None)
+                elif field != "turns" or not less.get("passes"):
+                    less.pop(field, None)
+            if less.get("passes") is None and data.get("passes"):
+                continue  # what happened then is another story
+            found = Position.parse(less)
+            assert Position.parse(found.to_json()) == found
+            assert Position.from_notation(found.to_notation()) == found
+            assert_sound(found.deal(1), found.rules)
+            read += 1
+    assert read > 20
+
+
+def board(top: str, size: int, piles: list[list[str]] | None = None) -> dict[str, Any]:
+    return {"stock_top": top, "stock_size": size, "discards": piles or [[], [], [], []]}
+
+
+def test_assumptions_give_way() -> None:
+    """Positions that are possible in one way only, which is not the usual one."""
+    reshuffled = {str(card): 1 for card in range(1, 13)}
+    found = Position.parse(
+        {
+            "hand": ["1"],
+            "building": [0] * 4,
+            "players": [board("3", 10), {**board("4", 10), "hand_size": 4}],
+            "reshuffled": reshuffled,
+        }
+    )
+    assert found.draw_size <= 12
+    assert sum(found.completed) % 12 == 0
+    found = Position.parse(
+        {
+            "rules": {"draw_per_turn": 5},
+            "to_move": 1,
+            "hand": ["1", "2", "3", "4"],
+            "building": [0] * 4,
+            "players": [board("3", 30), board("4", 30)],
+            "draw_size": 86,
+        }
+    )
+    assert found.hand_sizes[1] == 12
+    found = Position.parse(
+        {
+            "rules": {"draw_per_turn": 20, "copies": 2, "wilds": 0, "stock_size": 1},
+            "hand": ["3", "4"],
+            "building": [0] * 4,
+            "draw_size": 2,
+            "players": [board("1", 1, [["12"], ["12"], [], []]), board("2", 1)],
+        }
+    )
+    assert found.hand_sizes[1] == 16
+
+
+def test_passes_end_turns_that_the_limit_allows() -> None:
+    data = {
+        "rules": {"max_turns": 1, "copies": 1, "wilds": 0, "stock_size": 5, "hand_size": 2},
+        "hand": ["1", "2"],
+        "building": [0] * 4,
+        "passes": 1,
+        "players": [board("3", 5), board("4", 5)],
+    }
+    with pytest.raises(PositionError) as caught:
+        Position.parse(data)
+    assert caught.value.pointer == "/passes"
+
+
+def test_a_wild_that_may_not_be_discarded_lies_on_no_discard_pile() -> None:
+    data = {
+        "rules": {"wild_discard": False},
+        "hand": ["3"],
+        "building": [0] * 4,
+        "players": [board("7", 12, [["5"], ["S"], [], []]), board("5", 20)],
+    }
+    with pytest.raises(PositionError) as caught:
+        Position.parse(data)
+    assert caught.value.pointer == "/players/0/discards/1/0"
+    data["rules"] = {}
+    state = Position.parse(data).deal(1)
+    with pytest.raises(ValueError, match="a wild lies on a discard pile"):
+        check_state(with_rules(state, Rules(wild_discard=False)), Rules(wild_discard=False))
+
+
+def with_rules(state: layout.State, rules: Rules) -> layout.State:
+    """The array under other rules, whose cells stand at its beginning."""
+    other = state.copy()
+    other[: layout.PLAYER] = layout.new_state(rules)[: layout.PLAYER]
+    return other
+
+
+def test_null_counts_as_left_out() -> None:
+    data = copy.deepcopy(WORKED_TURN)
+    expected = Position.parse(data)
+    data["completed"]["11"] = None
+    data["rules"] = {"players": None}
+    found = Position.parse(data)
+    assert found.completed == expected.completed
+    assert found.rules == expected.rules
+
+
+def test_hands_hold_what_must_have_been_drawn_since_the_reshuffle() -> None:
+    """A hand that was emptied and filled again after the reshuffle holds only reshuffled cards that
+    the observer has not seen since, in the game and in every deal of what the observer knows.
+    """
+    rules = RULE_SETS["four-draw-two"]
+    looked = 0
+    for seed in range(6):
+        for state in sample(rules, seed, 7):
+            if not state[layout.RESHUFFLES]:
+                continue
+            seen = int(state[layout.AT_SEEN])
+            for observer in range(rules.players):
+                at = seen + layout.HAND_CELLS * observer
+                pool = state[layout.RESHUFFLED : layout.RESHUFFLED + 14] - state[at : at + 14]
+                for deal_seed in range(3):
+                    dealt = determinize(state, rules, observer, deal_seed)
+                    for game in (state, dealt):
+                        for seat in range(rules.players):
+                            size = int(state[layout.hand_at(seat)])
+                            older = int(state[seen + layout.HAND_CELLS * seat])
+                            if seat == observer:
+                                continue
+                            cards = np.bincount(layout.hand_cards(game, seat), minlength=14)
+                            new = np.minimum(cards[1:], np.maximum(pool[1:], 0)).sum()
+                            assert new >= size - older
+                            looked += size > older
+    assert looked > 100

@@ -54,10 +54,16 @@ def test_published_results_repeat(name: str) -> None:
     a game of a hundred. And they agree with the published rate within four errors.
     """
     folder = folder_of(name)
+    model = load_model(folder)
     results = json.loads((folder / "results.json").read_text())
     by_policy = (results.get("policy") or {"results": []})["results"]
     for line in [*results["results"], *by_policy]:
-        rules = Rules(players=line["players"], stock_size=line["stock_size"])
+        rules = Rules(
+            players=line["players"],
+            teams=model.teams,
+            stock_size=line["stock_size"],
+            **line["house_rules"],
+        )
         units, wins = line["first"]["units"], line["first"]["wins"]
         games = units * rules.sides
         agent = f"policy:{folder}" if line in by_policy else str(folder)
