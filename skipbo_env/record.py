@@ -275,11 +275,6 @@ def check_deal(
             f"needs a seat of 0 to {rules.players - 1}, got {shown(first_player)}",
             path=("first_player",),
         )
-    if rules.first_player not in ("random", first_player):
-        raise RecordError(
-            f"seat {rules.first_player} begins by these rules, not {first_player}",
-            path=("first_player",),
-        )
     if not _is_cards(stocks):
         raise RecordError(f"needs a list of stocks, got {shown(stocks)}", path=("deal", "stocks"))
     if len(stocks) != rules.boards:

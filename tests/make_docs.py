@@ -428,6 +428,17 @@ def service_settings() -> str:
     return table("| flag | variable | default | meaning |", rows)
 
 
+def service_calls() -> str:
+    """What openapi.json, which is made from the code, lists."""
+    told = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    rows = [
+        (f"`{method.upper()} {path}`", operation["summary"])
+        for path, operations in told["paths"].items()
+        for method, operation in operations.items()
+    ]
+    return table("| call | does |", rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "actions": action_table,
     "benchmark": benchmark,
@@ -442,6 +453,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "results": results,
     "rules-presets": rules_presets,
     "rules-settings": rules_settings,
+    "service-calls": service_calls,
     "service-settings": service_settings,
     "training-presets": lambda: training_presets("td"),
     "training-presets-ppo": lambda: training_presets("ppo"),

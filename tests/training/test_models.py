@@ -62,7 +62,7 @@ def test_published_results_repeat(name: str) -> None:
             players=line["players"],
             teams=model.teams,
             stock_size=line["stock_size"],
-            **line["house_rules"],
+            **line.get("house_rules", {}),
         )
         units, wins = line["first"]["units"], line["first"]["wins"]
         games = units * rules.sides
