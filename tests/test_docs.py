@@ -18,7 +18,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from serve import create_app
-from skipbo_env.actions import parse_action
+from skipbo_env.actions import TEXTS, parse_action
 from skipbo_env.agents import load_model
 from skipbo_env.agents.heuristics import discard_merit
 from skipbo_env.agents.models import empty_network
@@ -136,6 +136,10 @@ def test_json_is_json(block: Block) -> None:
 
 def test_action_texts_of_the_pages_are_read() -> None:
     assert parse_action("HAND joker > 3") == parse_action("hand S>3")
+    for action, text in enumerate(TEXTS):
+        assert parse_action(text.upper().replace(" ", "")) == action
+        spaced = re.sub(r"(=?>)", r" \1 ", re.sub(r"(\d+)", r" \1 ", text))
+        assert parse_action(f" {spaced}\t") == action, spaced
 
 
 # Code ------------------------------------------------------------------------------------------

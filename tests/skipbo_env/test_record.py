@@ -610,6 +610,16 @@ def two_ended_record(seed: int) -> dict[str, Any]:
     return as_json(record.record_of(rules, start, done, {}, seed=seed))
 
 
+def test_more_than_two_draw_from_one_end() -> None:
+    rules = Rules(players=3, stock_size=5)
+    data = as_json(play_on(Game(rules, seed=1), random.Random(1), 40).record())
+    far = next(i for i, e in enumerate(data["events"]) if e["type"] == "draw" and e["player"] == 1)
+    data["events"][far]["end"] = "bottom"
+    with pytest.raises(RecordError, match="two players may draw") as caught:
+        record.replay(data)
+    assert caught.value.event == far
+
+
 def test_two_ended_pile_is_told_and_followed() -> None:
     data = next(
         data
@@ -675,6 +685,36 @@ def test_event_texts() -> None:
         assert record.event_text(event, names) == text
 
 
+def test_piles_that_are_shuffled_for_a_turns_draw_belong_to_that_turn() -> None:
+    """A card is needed then, so the draw pile is made in the turn that draws."""
+    found = 0
+    for seed in range(200):
+        game = play_on(Game(Rules(copies=2, wilds=3, stock_size=5), seed=seed), random.Random(seed))
+        told = as_json(game.record())
+        kinds = [event["type"] for event in told["events"]]
+        begins = [
+            i for i in range(1, len(kinds)) if kinds[i - 1 : i + 1] == ["discard", "reshuffle"]
+        ]
+        if not begins:
+            continue
+        lines = record.as_text(told).splitlines()
+        shuffles = [i for i, line in enumerate(lines) if "are shuffled into" in line]
+        found += sum(lines[i - 1].startswith("turn ") for i in shuffles) == len(begins)
+        assert not any(lines[i + 1].startswith("turn ") or not lines[i + 1] for i in shuffles)
+    assert found
+
+
+@pytest.mark.parametrize("data", RECORDS[::7], ids=lambda data: str(data["seed"]))
+def test_record_as_text_is_safe_to_print(data: dict[str, Any]) -> None:
+    """A name cannot forge a line, move the cursor, or stop the printing."""
+    names = ["a\nturn 9, player 9", "\x1b[2Jb\ud800"]
+    data = {**data, "agents": [names[seat % 2] for seat in range(data["rules"]["players"])]}
+    text = record.as_text(data)
+    assert "\x1b" not in text
+    assert "\nturn 9, player 9\n" not in text
+    text.encode()
+
+
 @pytest.mark.parametrize("data", RECORDS[::7], ids=lambda data: str(data["seed"]))
 def test_record_as_text(data: dict[str, Any]) -> None:
     text = record.as_text(data)
@@ -694,6 +734,13 @@ def test_files_are_written_and_read(tmp_path: Path) -> None:
         record.append_record(path, data)
     assert [data for _, data in record.read_records(path)] == RECORDS[:3]
     assert record.check_file(path) == {"valid": True, "records": 3}
+
+
+def test_a_file_without_its_last_line_end_is_added_to(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    path.write_text(json.dumps(RECORDS[0]), encoding="utf-8")
+    record.append_record(path, RECORDS[1])
+    assert [data for _, data in record.read_records(path)] == RECORDS[:2]
 
 
 def test_first_bad_line_is_told(tmp_path: Path) -> None:

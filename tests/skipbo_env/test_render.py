@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import io
 import random
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -182,3 +184,26 @@ def test_rendering_changes_nothing() -> None:
         render.ansi(game.state, game.rules, player, color=True)
         render.rgb_array(game.state, game.rules, player)
     assert np.array_equal(before, game.state)
+
+
+@pytest.mark.parametrize(
+    ("variables", "terminal", "colours"),
+    [
+        ({"TERM": "xterm-256color"}, True, True),
+        ({"TERM": "xterm-256color"}, False, False),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, True, False),
+        ({"TERM": "dumb"}, True, False),
+    ],
+)
+def test_colours_are_shown_where_they_are_supported(
+    variables: dict[str, str], terminal: bool, colours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One answer for the terminal game, `record show` and the environments' "human"."""
+    for name in ("TERM", "NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert render.in_color() is colours
