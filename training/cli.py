@@ -11,6 +11,7 @@ import inspect
 import json as jsonlib
 import os
 import sys
+import time
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ from rich.table import Table
 
 from training import ranks
 from training.config import ALL_PRESETS, KINDS, Config, PpoConfig, Settings, load_settings
+
+SILENT_S = 20.0  # without a terminal a run says at least so often how far it is
 
 
 def _sentences() -> dict[str, str]:
@@ -126,10 +129,10 @@ def train(
     ) as bar:
         task = bar.add_task("iterations", total=config.iterations, line="compiling")
         rates: dict[str, str] = {"win": ""}
-        done, stopped = 0, False
+        done, stopped, told = 0, False, time.monotonic()
 
         def show(numbers: dict[str, Any]) -> None:
-            nonlocal done, stopped
+            nonlocal done, stopped, told
             done = numbers["iteration"]
             if numbers["kind"] == "resumed":  # the bar begins where the run stands
                 bar.update(task, completed=done)
@@ -159,7 +162,9 @@ def train(
             )
             if not stopped:
                 bar.update(task, completed=done, line=f"{line}  {rates['win']}")
-            if not console.is_terminal and (done % 10 == 0 or done == 1):
+            silent = time.monotonic() - told
+            if not console.is_terminal and (done % 10 == 0 or done == 1 or silent > SILENT_S):
+                told = time.monotonic()
                 console.print(f"iteration {done}/{config.iterations}: {line}", highlight=False)
 
         model = train_run(config, folder, resume=resume, progress=show)
@@ -279,7 +284,9 @@ def _match_table(result: dict[str, Any]) -> Table:
         adjusted = result["adjusted"]
         table.add_row("less the luck of the wilds", f"{adjusted['win_rate']:.2%}")
         table.add_row("  95% interval", _between(adjusted["interval"]))
-        table.add_row("  its variance", f"{adjusted['variance_ratio']:.0%} of the plain rate's")
+        ratio = adjusted["variance_ratio"]
+        gain = f"{ratio:.0%} of the plain rate's" if ratio < 1 else "no less than the plain rate's"
+        table.add_row("  its variance", gain)
     if "sprt" in result:
         test = result["sprt"]
         told = f"score {test['h0']:g} (H0) or {test['h1']:g} (H1)"
