@@ -14,6 +14,7 @@ import json
 import platform
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skipbo_env.agents import TurnAgent, load_model
-from skipbo_env.agents.flips import new_flips, search_flips
+from skipbo_env.agents.flips import (
+    BEHIND_NODES,
+    COMPARED,
+    MARGIN,
+    NOTED_BEHIND,
+    new_flips,
+    search_flips,
+)
 from skipbo_env.agents.turn import MAX_NODES
 from skipbo_env.engine import layout
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 from training.arena import evaluate, unit_seeds
+from training.files import write_json
 from training.machine import compiled_for
 from training.stats import Z95
 
@@ -35,6 +44,7 @@ SEED = 20_261_130  # of every published match; training and its evaluations use 
 CALIBRATION_SEED = 31_102_026  # of the self-play that no network has learned from
 FIRST_UNITS = 25  # deals of each line whose wins are told, for tests to repeat
 BINS = 20
+FLIPS = [MARGIN, COMPARED, BEHIND_NODES, NOTED_BEHIND]  # other figures, other play
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 
@@ -193,6 +203,8 @@ def measure(
     *,
     previous: str | None = None,
     kept: dict[str, Any] | None = None,
+    done: list[dict[str, Any]] | None = None,
+    save: Callable[[list[dict[str, Any]]], None] = lambda told: None,
 ) -> dict[str, Any]:
     """All lines of the table, calibration, and how long the agent thinks.
 
@@ -203,12 +215,15 @@ def measure(
         previous: the release before, for a match against it in half as many games: its folder, or
             an agent where only the way of playing has changed.
         kept: an earlier measurement: its lines stand where weights, seed and games are the same.
+        done: lines that a measurement of these weights which was ended had come to.
+        save: called after each line with all there are.
     """
+    lines_done = list(done or [])
     model = load_model(folder)
     size = model.config.get("stock_size")
     rules = Rules(players=model.players, teams=model.teams, stock_size=size)
     kept = kept if kept and kept.get("seed") == SEED else {}
-    old = kept if kept.get("sha256") == model.sha256 else {}
+    old = kept if (kept.get("sha256"), kept.get("flips")) == (model.sha256, FLIPS) else {}
     old_policy = kept.get("policy") or {}
     if old_policy.get("sha256") != model.policy_sha256:
         old_policy = {}
@@ -218,7 +233,9 @@ def measure(
         result: dict[str, Any] | None = None
         house = changes(rules, table)
         known = [*old.get("results", []), old.get("previous") or {}]
-        for there in old_policy.get("results", []) if method else known:
+        mine = f"{method}{folder.name}"
+        known = old_policy.get("results", []) if method else known
+        for there in [*known, *(told for told in lines_done if told["agent"] == mine)]:
             wanted = (name, table.stocks, house, -(-count // table.sides) * table.sides)
             told = (there.get("against"), there.get("stock_size"), there.get("house_rules", {}))
             if (*told, there.get("games")) == wanted:
@@ -235,6 +252,8 @@ def measure(
         first = evaluate(f"{method}{folder}", against, games=FIRST_UNITS * table.sides, **options)
         wins = round(first["win_rate"] * first["games"])
         result["first"] = {"units": FIRST_UNITS, "wins": wins}
+        lines_done.append(result)
+        save(lines_done)
         low, high = result["interval"]
         print(
             f"{result['agent']} against {name}, {table_name(result)}: {result['win_rate']:.2%} "
@@ -259,6 +278,7 @@ def measure(
         "model": folder.name,
         "sha256": model.sha256,
         "seed": SEED,
+        "flips": FLIPS,
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
         "compiled_for": compiled_for(),
         "results": [],
@@ -369,10 +389,29 @@ def main(argv: list[str] | None = None) -> int:
     results, picture = options.folder / "results.json", options.folder / "calibration.png"
     check_target(picture)
     kept = json.loads(results.read_text(encoding="utf-8")) if options.keep else None
+    model = load_model(options.folder)
+    of = {
+        "seed": SEED,
+        "sha256": model.sha256,
+        "policy_sha256": model.policy_sha256,
+        "flips": FLIPS,
+    }
+    partial = options.folder / "results.partial.json"
+    done: list[dict[str, Any]] = []
+    if partial.exists():  # hours may have gone into a measurement that was ended
+        told = json.loads(partial.read_text(encoding="utf-8"))
+        done = told["lines"] if told["of"] == of else []
     measured = measure(
-        options.folder, options.games, options.workers, previous=options.previous, kept=kept
+        options.folder,
+        options.games,
+        options.workers,
+        previous=options.previous,
+        kept=kept,
+        done=done,
+        save=lambda told: write_json(partial, {"of": of, "lines": told}),
     )
-    results.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
+    write_json(results, measured)
+    partial.unlink(missing_ok=True)
     if measured["calibration"]:
         draw_calibration(picture, measured["calibration"])
     write_card(options.folder, measured)

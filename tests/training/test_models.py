@@ -136,6 +136,23 @@ def test_the_report_writes_results_card_and_picture(
     (folder / "results.json").write_text(json.dumps(results))
     assert main([*words, "--keep"]) == 0
     assert json.loads((folder / "results.json").read_text())["results"][0]["win_rate"] == 0.123
+    # So are those of a report that was ended.
+    (folder / "results.partial.json").write_text(
+        json.dumps(
+            {
+                "of": {
+                    "seed": SEED,
+                    "sha256": results["sha256"],
+                    "policy_sha256": "",
+                    "flips": report.FLIPS,
+                },
+                "lines": [{**results["results"][0], "win_rate": 0.321}],
+            }
+        )
+    )
+    assert main(words) == 0
+    assert json.loads((folder / "results.json").read_text())["results"][0]["win_rate"] == 0.321
+    assert not (folder / "results.partial.json").exists()
     results["sha256"] = "another"
     (folder / "results.json").write_text(json.dumps(results))
     assert main([*words, "--keep"]) == 0
@@ -169,7 +186,7 @@ def test_the_report_measures_a_policy_beside_the_value_network(
         assert line["win_rate"] == again["win_rate"]
         card = (folder / "README.md").read_text()
         assert table_of(results) in card
-        assert card.count("| greedy | 5 |") == (2 if folder == both else 1)
+        assert card.count("| greedy | 5 cards |") == (2 if folder == both else 1)
     assert results["calibration"] is None
     assert not (alone / "calibration.png").exists()
     line["win_rate"] = 0.123  # of these weights: kept where that is asked for
