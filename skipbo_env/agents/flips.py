@@ -55,6 +55,7 @@ MARGIN = 0.08
 COMPARED = 8
 BEHIND_NODES = 96
 NOTED = 12  # endings that the search of the turn notes; some are one reached in two orders
+ALMOST = 1.0 - 2.0**-53  # 1 itself is for a play that wins; sums of the weights may pass it
 NOTED_BEHIND = 4  # endings that a search behind a flip notes, for other cards that may show
 
 
@@ -247,7 +248,7 @@ def behind(state, net, inner, after, scratch, weights, plan, length):
         length: how many they are.
 
     Returns:
-        The mover's side's probability to win; -1 where no card lies below the stock's top.
+        The mover's side's probability to win, below 1; -1 where no card lies below the stock's top.
     """
     player = state[PLAYER]
     own = plan[length - 1] < A_HAND
@@ -296,7 +297,7 @@ def behind(state, net, inner, after, scratch, weights, plan, length):
             else:
                 found, _ = search(after, net, inner, nodes, inner.sums, 0, 0.0)
             value += weights[card] * found
-    return value
+    return min(value, ALMOST)
 
 
 @kernel

@@ -236,3 +236,21 @@ def test_who_looks() -> None:
     level = make_agent("level:9").player(Rules())
     assert isinstance(level, TurnAgent)
     assert not level.flips
+
+
+def test_what_wins_whatever_shows_is_below_a_win() -> None:
+    """Sums of likelihoods may be rounded above 1; a probability never is, and 1 is for a play that
+    wins: a line that still needs a card says so.
+    """
+    rules = Rules(stock_size=5)
+    network = close_network(rules)
+    sure = network._replace(w3=network.w3 * 0, b3=np.full(1, 35.0, np.float32))
+    agent = TurnAgent(model_of(rules, sure))
+    flipped = 0
+    for game in states(rules, 20, 3):
+        wins = int(moves.side_stock(game.state, rules.side_of(game.player))) == 1
+        for move in agent.suggest(game)["moves"]:
+            assert 0.0 <= move["win"] <= 1.0
+            assert (move["line_ends"] == "win") <= wins
+            flipped += move["line_ends"] == "stock_flip"
+    assert flipped
