@@ -5,7 +5,9 @@ anew from the unseen ones before it is asked. Probabilities are those of winning
 
     lost    what a decision cost its player: the best move's probability less the played one's
     luck    what the cards that came to light did: the change from the move as played to the next
-            decision or the end, in the eyes of each side. Two sides only; it sums to zero.
+            decision or the end, in the eyes of each side. Two sides only; it sums to zero. Where
+            an agent sees a line otherwise in its midst than at its start, by rollouts or as it
+            compares other endings behind flips, that change is in it too.
 
 With two sides a game's result is the first decision's probability, less what the side lost, plus
 what the other side lost, plus the side's luck. `adjusted` is the result less the luck: what the

@@ -34,8 +34,9 @@ def record_of(rules: Any, seed: int, agents: tuple[str, ...] = ("greedy", "play-
     return game.record([agents[p % len(agents)] for p in range(game.rules.players)])
 
 
-def test_the_best_player_loses_nothing(models: Path) -> None:
-    agent = make_agent("test-two", models_dir=models)
+@pytest.mark.parametrize("name", ["turn:test-two?flips=0", "test-two"])
+def test_the_best_player_loses_nothing(models: Path, name: str) -> None:
+    agent = make_agent(name, models_dir=models)
     game = Game({"stock_size": 3}, seed=2)
     for _ in range(60):
         if not game.over:
@@ -43,10 +44,12 @@ def test_the_best_player_loses_nothing(models: Path) -> None:
     found = analyse(game.record(), agent)
     assert {d["verdict"] for d in found["decisions"]} == {"best"}
     assert [side["lost"] for side in found["sides"]] == [0, 0]
-    # Cards come to light in flips, refills and the next turn's draw, and in nothing else.
+    # Cards come to light in flips, refills and the next turn's draw, and in nothing else. But what
+    # is compared behind flips is limited: in the midst of a line a flip may be looked behind that
+    # was not among the endings compared before.
     for decision in found["decisions"]:
         if decision["line_ends"] == "discard" and len(decision["line"]) > 1:
-            assert abs(decision["luck"][0]) < 2e-5
+            assert abs(decision["luck"][0]) < (0.001 if agent.flips else 2e-5)
 
 
 def test_hidden_cards_change_no_verdict(models: Path) -> None:
