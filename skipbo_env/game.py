@@ -110,7 +110,12 @@ class Game:
         cards = np.array([*(card for stock in stocks for card in stock), *draw], dtype=np.int32)
         state = layout.new_state(rules)
         deal_cards(state, cards, first_player, np.uint64(seed_to_u64(seed or 0)))
-        game = cls._of(rules, state, seed)
+        return cls.dealt(rules, state, seed)
+
+    @classmethod
+    def dealt(cls, rules: Rules, state: State, seed: int | None) -> Game:
+        """A game that begins as an engine's array stands, which is copied: just dealt."""
+        game = cls._of(rules, state.copy(), seed)
         game.start = state.copy()
         return game
 

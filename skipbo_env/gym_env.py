@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from skipbo_env import batch, env_parts
 from skipbo_env.actions import IllegalAction, action_text
+from skipbo_env.agents.heuristics import choose_now
 from skipbo_env.checks import shown
+from skipbo_env.engine.deal import deal
 from skipbo_env.engine.layout import PLAYER, REASON, first_player_code
+from skipbo_env.engine.rng import stream_below, stream_u64
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 
@@ -120,6 +123,9 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
         self._actions = np.zeros(1, dtype=np.int64)
         self._dealt = False
         self._ended = True
+        # What `record` replays: the row as it was dealt, and the moves that came from outside.
+        self._begun: tuple[NDArray[Any], ...] = ()
+        self._moves: list[int] = []
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -138,9 +144,13 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
             seed = int(self.np_random.integers(1 << 63))
         seeds = np.array([seed or 0], dtype=np.uint64)
         seeded = np.array([seed is not None])
-        batch.deal_rows(
-            self._table, self._options(), seeds, seeded, np.ones(1, dtype=np.bool_), 0, 1
-        )
+        table = self._table
+        if seed is None:  # what deal_rows will draw
+            seeds[0] = stream_u64(table.deals.copy(), 0)
+        drawn = seeds.copy()
+        batch.deal_rows(table, self._options(), seeds, seeded, np.ones(1, dtype=np.bool_), 0, 1)
+        row = (table.states[0], drawn, table.seats, table.bots, table.deals)
+        self._begun, self._moves = tuple(part.copy() for part in row), []
         self._dealt, self._ended = True, False
         self._move(batch.SHOW, 0)
         if self.render_mode == "human":
@@ -193,8 +203,49 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
 
     @property
     def game(self) -> Game:
-        """A copy of the game in progress; it has no record, as moves of the others are not kept."""
+        """A copy of the game in progress, without its history; `record` has that."""
         return Game.from_state(self.rules, self._table.states[0])
+
+    def record(self, agents: Sequence[str] | None = None) -> dict[str, Any]:
+        """The game so far as a record (docs/formats.md), hidden cards included.
+
+        The moves of agents in compiled code are found by playing the game again.
+
+        Args:
+            agents: a name for each seat.
+
+        Raises:
+            ResetNeeded: no game has been dealt yet.
+            ValueError: the agents are not a name a seat.
+        """
+        if not self._begun:
+            raise ResetNeeded("no game has been dealt yet: call reset() first")
+        state, seed, seats, bots, deals = (part.copy() for part in self._begun)
+        table, options = self._table, self._options()
+        game = Game.dealt(self.rules, state, int(seed[0]))
+        outside, seat, acted = iter(self._moves), int(seats[0]), False
+        while True:
+            if game.over and acted:
+                break
+            if game.over:  # before the learner had a turn: another one was dealt
+                seed = np.uint64(stream_u64(deals, 0))
+                deal(state, seed, options.first_player)
+                if options.seat < 0:
+                    seat = int(stream_below(deals, 0, self.rules.players))
+                game = Game.dealt(self.rules, state, int(seed))
+                continue
+            kind = batch.EXTERNAL
+            if game.player != seat:
+                kind = int(table.kinds[(game.player - seat - 1) % self.rules.players])
+            if kind == batch.EXTERNAL:
+                action = next(outside, None)
+                if action is None:
+                    break
+                acted = acted or game.player == seat
+            else:
+                action = int(choose_now(kind, game.state, bots))
+            game.apply(action)
+        return game.record(agents)
 
     def position(self) -> dict[str, Any]:
         """What the learner sees, as JSON data; see `Game.position`."""
@@ -222,6 +273,8 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
         table, options = self._table, self._options()
         state = table.states[0]
         self._actions[0] = action
+        if mode == batch.ACT:
+            self._moves.append(action)
         batch.step(table, options, self._out, mode, self._actions, 0, 1)
         while not state[REASON] and state[PLAYER] != table.seats[0]:
             try:
@@ -229,6 +282,7 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
             except BaseException:
                 self._ended = True  # else the learner would go on with this seat's hand
                 raise
+            self._moves.append(int(self._actions[0]))
             batch.step(table, options, self._out, batch.FOLLOW, self._actions, 0, 1)
 
     def _observation(self) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import doctest
+import json
 import pickle
 import random
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
-from skipbo_env import IllegalAction, SkipBoEnv, gym_env
+from skipbo_env import IllegalAction, SkipBoEnv, gym_env, record
 from skipbo_env.engine import layout
 from skipbo_env.game import Game
 from skipbo_env.rules import Rules
@@ -401,3 +402,62 @@ def test_after_an_opponents_error_only_a_reset_goes_on() -> None:
         step()
     _, info = env.reset()
     env.step(int(np.flatnonzero(info["action_mask"])[-1]))
+
+
+def last_of(observation: Any, mask: Any, position: Any) -> int:
+    """An opponent in Python."""
+    return int(np.flatnonzero(mask)[-1])
+
+
+def everything(game: Game) -> tuple[Any, ...]:
+    """All zones, hidden ones too, and what shuffles next; not cells that no pile uses."""
+    state, rules = game.state, game.rules
+    return (
+        [game.position(seat) for seat in range(rules.players)],
+        [layout.stock_cards(state, board) for board in range(rules.boards)],
+        layout.draw_cards(state),
+        [int(state[cell]) for cell in (layout.PLAYER, layout.RNG_LO, layout.RNG_HI)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "opponents", "seat"),
+    [
+        (Rules(stock_size=5), "greedy", None),
+        (Rules(stock_size=5), "random", 1),
+        (Rules(stock_size=5), last_of, None),
+        (Rules(players=4, stock_size=4), ["simple", last_of, "random"], None),
+        (Rules(players=4, teams=2, stock_size=4, must_play_stock=True), "greedy", 3),
+        (Rules(stock_size=1, first_player=0), "greedy", 1),  # some end before the learner's turn
+    ],
+)
+def test_the_record_is_that_of_the_game(rules: Rules, opponents: Any, seat: int | None) -> None:
+    """Replayed it stands as the environment does, in the midst and at the end, after seeded and
+    unseeded resets; who plays in compiled code has its moves in it too.
+    """
+    env = SkipBoEnv(rules=rules, opponents=opponents, seat=seat)
+    with pytest.raises(ResetNeeded):
+        env.record()
+    rng = np.random.default_rng(3)
+    for game in range(30):
+        _, info = env.reset(seed=100 + game if game % 3 == 0 else None)
+        done = False
+        while True:
+            told = json.loads(json.dumps(env.record()))
+            again = Game.from_record(told)
+            assert everything(again) == everything(env.game)
+            if game % 3 == 0 and rules.stocks != 1:
+                assert told["seed"] == 100 + game
+            if done:
+                break
+            for _ in range(int(rng.integers(1, 30))):
+                legal = np.flatnonzero(info["action_mask"])
+                _, _, terminated, truncated, info = env.step(int(rng.choice(legal[:3])))
+                done = terminated or truncated
+                if done:
+                    break
+        record.check(told)
+        assert env.record(["a"] * rules.players)["agents"] == ["a"] * rules.players
+    env.reset(seed=5)
+    env.step(int(np.flatnonzero(env.action_masks())[0]))
+    assert copy.deepcopy(env).record() == env.record() == pickled(env).record()
