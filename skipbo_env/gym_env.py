@@ -147,9 +147,8 @@ class SkipBoEnv(gymnasium.Env[Any, Any]):
         table = self._table
         if seed is None:  # what deal_rows will draw
             seeds[0] = stream_u64(table.deals.copy(), 0)
-        drawn = seeds.copy()
         batch.deal_rows(table, self._options(), seeds, seeded, np.ones(1, dtype=np.bool_), 0, 1)
-        row = (table.states[0], drawn, table.seats, table.bots, table.deals)
+        row = (table.states[0], seeds, table.seats, table.bots, table.deals)
         self._begun, self._moves = tuple(part.copy() for part in row), []
         self._dealt, self._ended = True, False
         self._move(batch.SHOW, 0)

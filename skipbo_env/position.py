@@ -775,7 +775,7 @@ class _Reader:
             _fail(*first)
         if completed is None:
             self.left = [left - count for left, count in zip(self.left, counts, strict=True)]
-        return to_draw, counts, list(told)
+        return to_draw, counts, told
 
     def _refuse_sizes(self, sums: str, draw: int | None) -> NoReturn:
         told = sums if draw is None else f"{sums}, {draw} to draw"

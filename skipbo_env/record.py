@@ -799,11 +799,11 @@ def append_record(path: str | os.PathLike[str], data: Mapping[str, Any]) -> None
     Raises:
         OSError: the file cannot be written.
     """
-    with open(path, "a+b") as file:
-        whole = file.tell() == 0
-        if not whole:
-            file.seek(-1, os.SEEK_END)
-            whole = file.read() == b"\n"
+    whole = True
+    if os.path.isfile(path) and os.path.getsize(path):  # not a pipe, which knows no end
+        with open(path, "rb") as written:
+            written.seek(-1, os.SEEK_END)
+            whole = written.read() == b"\n"
     with open(path, "a", encoding="utf-8", newline="\n") as file:
         if not whole:  # the last line of a file from elsewhere may lack its end
             file.write("\n")

@@ -232,11 +232,12 @@ def measure(
         options: dict[str, Any] = {"rules": table, "seed": SEED, "workers": workers}
         result: dict[str, Any] | None = None
         house = changes(rules, table)
-        known = [*old.get("results", []), old.get("previous") or {}]
         mine = f"{method}{folder.name}"
-        known = old_policy.get("results", []) if method else known
-        for there in [*known, *(told for told in lines_done if told["agent"] == mine)]:
-            wanted = (name, table.stocks, house, -(-count // table.sides) * table.sides)
+        known = [*old.get("results", []), old.get("previous") or {}]
+        if method:
+            known = old_policy.get("results", [])
+        wanted = (name, table.stocks, house, -(-count // table.sides) * table.sides)
+        for there in [*known, *(one for one in lines_done if one["agent"] == mine)]:
             told = (there.get("against"), there.get("stock_size"), there.get("house_rules", {}))
             if (*told, there.get("games")) == wanted:
                 result = dict(there)
@@ -244,7 +245,7 @@ def measure(
             result = evaluate(f"{method}{folder}", against, games=count, **options)
             result.pop("rules")
         result.update(
-            agent=f"{method}{folder.name}",
+            agent=mine,
             against=name,
             stock_size=table.stocks,
             house_rules=house,
@@ -252,8 +253,9 @@ def measure(
         first = evaluate(f"{method}{folder}", against, games=FIRST_UNITS * table.sides, **options)
         wins = round(first["win_rate"] * first["games"])
         result["first"] = {"units": FIRST_UNITS, "wins": wins}
-        lines_done.append(result)
-        save(lines_done)
+        if result not in lines_done:
+            lines_done.append(result)
+            save(lines_done)
         low, high = result["interval"]
         print(
             f"{result['agent']} against {name}, {table_name(result)}: {result['win_rate']:.2%} "

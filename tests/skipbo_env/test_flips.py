@@ -150,7 +150,7 @@ def test_the_best_of_what_lies_behind_is_chosen(rules: Rules) -> None:
             assert flips.outer.path[:n].tolist() == plain.path[:length].tolist()
         value, n = search_flips(game.state, network, flips, MAX_NODES, False, STREAM, 0, 0.0)
         assert (value, n, flips.found[0]) == (told, length, 0)
-    assert compared > 1
+    assert compared > (1 if rules.must_play_stock else 3)
     assert changed or rules.must_play_stock, "who must flip has little to choose from"
 
 
@@ -223,7 +223,7 @@ def test_what_is_suggested_is_what_is_played(rules: Rules) -> None:
         chosen = agent.plan(game)
         of_chosen = agent.suggest(game, allow=[chosen[0]])["moves"][0]
         assert of_chosen["win"] == pytest.approx(value, abs=1e-6)
-    assert looked > 1
+    assert looked > (1 if rules.must_play_stock else 2)
     assert followed > looked
 
 
