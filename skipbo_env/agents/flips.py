@@ -54,6 +54,7 @@ from skipbo_env.engine.observe import unseen_counts
 MARGIN = 0.08
 COMPARED = 8
 BEHIND_NODES = 96
+LATER = 0.006  # what a flip that could have come sooner loses at least, in the mean
 NOTED = 12  # endings that the search of the turn notes; some are one reached in two orders
 ALMOST = 1.0 - 2.0**-53  # 1 itself is for a play that wins; sums of the weights may pass it
 NOTED_BEHIND = 4  # endings that a search behind a flip notes, for other cards that may show
@@ -70,6 +71,7 @@ class Flips(NamedTuple):
         weights: how likely each kind is to lie below a stock's top, float64 of shape (14,).
         counts: int32 of shape (14,).
         values: the best endings' win probabilities, float64 of shape (n,).
+        guesses: what the network makes of them, float64 of shape (n,).
         plans: what leads to them, int64 of shape (n, actions).
         lengths: how many actions those are, int64 of shape (n,).
         slots: the endings, int32 of shape (n, slots).
@@ -86,6 +88,7 @@ class Flips(NamedTuple):
     weights: NDArray[np.float64]
     counts: NDArray[np.int32]
     values: NDArray[np.float64]
+    guesses: NDArray[np.float64]
     plans: NDArray[np.int64]
     lengths: NDArray[np.int64]
     slots: NDArray[np.int32]
@@ -118,6 +121,7 @@ def new_flips(
         weights=np.zeros(WILD + 1),
         counts=np.zeros(WILD + 1, np.int32),
         values=np.zeros(COMPARED),
+        guesses=np.zeros(COMPARED),
         plans=np.zeros((COMPARED, len(outer.path)), np.int64),
         lengths=np.zeros(COMPARED, np.int64),
         slots=np.zeros((COMPARED, len(outer.ending)), np.int32),
@@ -301,8 +305,47 @@ def behind(state, net, inner, after, scratch, weights, plan, length):
 
 
 @kernel
+def _pile(play):
+    """The building pile that a play goes to."""
+    return (play - A_STOCK2) & 3 if play >= A_STOCK2 else play & 3
+
+
+@kernel
+def _earlier(sooner, length, later, later_length):
+    """Whether a plan flips the same card sooner than another: what else that one plays first can
+    still be played after the flip.
+
+    Args:
+        sooner: the actions of the one, int64 (actions,); the last one plays a stock card.
+        length: how many they are.
+        later: those of the other.
+        later_length: how many they are.
+    """
+    if length >= later_length or sooner[length - 1] != later[later_length - 1]:
+        return False
+    flip_pile = _pile(sooner[length - 1])
+    for b in range(4):
+        k = 0  # what the sooner plan plays on a pile has to be what the other begins with there
+        for i in range(length):
+            if _pile(sooner[i]) != b:
+                continue
+            while k < later_length and _pile(later[k]) != b:
+                k += 1
+            if k == later_length or later[k] != sooner[i]:
+                return False
+            k += 1
+        if b == flip_pile and k < later_length:
+            return False
+    return True
+
+
+@kernel
 def _compare(state, net, flips, value):
     """Look behind the flips among the endings that the last search of the turn found best.
+
+    An ending by a flip that could have come sooner is worth no more than the sooner one, behind
+    which all is still possible. It is not looked behind: it falls short of that one by as much as
+    the network says, and by LATER at least.
 
     Args:
         state: the game that was searched.
@@ -327,9 +370,20 @@ def _compare(state, net, flips, value):
     if near < 2 or not flip:
         return -1
     below_stocks(state, state[PLAYER], flips.counts, flips.weights)
-    best = 0
+    later = np.int64(0)  # endings by a flip that could have come sooner, as bits
     for k in range(near):
-        if flips.slots[k, S_END] == FLIP:
+        flips.guesses[k] = flips.values[k]
+        for j in range(near):
+            if (
+                state[MUST_PLAY_STOCK] == 0  # else the card that shows may forbid the other plays
+                and flips.slots[k, S_END] == FLIP
+                and flips.slots[j, S_END] == FLIP
+                and _earlier(flips.plans[j], flips.lengths[j], flips.plans[k], flips.lengths[k])
+            ):
+                later |= np.int64(1) << k
+                break
+    for k in range(near):
+        if flips.slots[k, S_END] == FLIP and not later >> k & 1:
             there = behind(
                 state,
                 net,
@@ -342,6 +396,19 @@ def _compare(state, net, flips, value):
             )
             if there >= 0.0:
                 flips.values[k] = there
+    best = 0
+    for k in range(near):
+        if later >> k & 1:
+            least = 1.0
+            for j in range(near):
+                if (
+                    flips.slots[j, S_END] == FLIP
+                    and not later >> j & 1
+                    and _earlier(flips.plans[j], flips.lengths[j], flips.plans[k], flips.lengths[k])
+                ):
+                    short = max(LATER, flips.guesses[j] - flips.guesses[k])
+                    least = min(least, flips.values[j] - short)
+            flips.values[k] = max(0.0, least)
         if flips.values[k] > flips.values[best]:
             best = k
     flips.found[0] = near

@@ -14,6 +14,7 @@ from skipbo_env.agents import TurnAgent, make_agent
 from skipbo_env.agents.flips import (
     BEHIND_NODES,
     COMPARED,
+    LATER,
     MARGIN,
     NOTED_BEHIND,
     behind,
@@ -85,6 +86,39 @@ def test_weights_are_those_of_determinised_games(rules: Rules) -> None:
             assert abs(seen[card] / draws - weights[card]) <= 5 * error + 1e-9, (card, weights)
 
 
+def leads_to(sooner: Game, plays: list[int], goal: Game) -> bool:
+    """Whether these plays, in some order, lead from one game to another."""
+    if not plays:
+        return np.array_equal(sooner.state, goal.state)
+    for k, play in enumerate(plays):
+        if play in sooner.legal_actions():
+            trial = sooner.clone()
+            trial.apply(play)
+            if leads_to(trial, plays[:k] + plays[k + 1 :], goal):
+                return True
+    return False
+
+
+def sooner_of(game: Game, plan: list[int], others: list[list[int]]) -> list[int]:
+    """Which of these plans play a part of what a plan does before the same flip, so that the rest
+    of it can still be played after the flip.
+    """
+    after = game.clone()
+    for action in plan:
+        after.apply(action)
+    found = []
+    for k, other in enumerate(others):
+        rest = Counter(plan)
+        rest.subtract(other)
+        if len(other) < len(plan) and other[-1] == plan[-1] and min(rest.values()) >= 0:
+            trial = game.clone()
+            for action in other:
+                trial.apply(action)
+            if leads_to(trial, sorted(rest.elements()), after):
+                found.append(k)
+    return found
+
+
 def by_hand(game: Game, network: Any, nodes: int = MAX_NODES) -> list[tuple[float, bytes]]:
     """The value and the slots of each ending that is near the best, found on whole games."""
     work = new_work(game.state, network, BEHIND_NODES)
@@ -114,7 +148,44 @@ def by_hand(game: Game, network: Any, nodes: int = MAX_NODES) -> list[tuple[floa
                             * search(trial.state, network, work, BEHIND_NODES, STREAM, 0, 0.0)[0]
                         )
         told.append((value, ending.slots))
+    if game.rules.must_play_stock:
+        return told
+    flips = [k for k, ending in enumerate(near) if ending.kind == FLIP]
+    plans = [list(near[k].plan) for k in flips]
+    sooner = {k: [flips[j] for j in sooner_of(game, list(near[k].plan), plans)] for k in flips}
+    for k in flips:
+        first = [j for j in sooner[k] if not sooner[j]]
+        if first:
+            least = min(told[j][0] - max(LATER, near[j].value - near[k].value) for j in first)
+            told[k] = max(0.0, least), told[k][1]
     return told
+
+
+def test_a_sooner_flip_is_worth_no_less() -> None:
+    """What can be played before a flip can be played after it: with room for all positions, what
+    lies behind the sooner flip is worth no less, so the later one need not be looked behind.
+    """
+    rules = Rules()
+    network = random_network(rules, 3)
+    state = layout.new_state(rules)
+    inner = new_work(state, network, MAX_NODES, MAX_NODES)
+    after, scratch = np.zeros_like(state), np.zeros_like(state)
+    ender = TurnEnder(state, network, 40)
+    pairs = 0
+    for game in played(rules):
+        if next_card(game, game.player) < 0:
+            continue
+        plans = [list(e.plan) for e in ender.endings(game.state)[0] if e.kind == FLIP]
+        worth = []
+        for plan in plans:
+            of = (np.array(plan), len(plan))
+            value = behind(game.state, network, inner, after, scratch, weights_of(game), *of)
+            worth.append(value)
+        for k, plan in enumerate(plans):
+            for j in sooner_of(game, plan, plans):
+                pairs += 1
+                assert worth[j] >= worth[k] - 1e-6
+    assert pairs > 20
 
 
 @pytest.mark.parametrize("rules", TABLES, ids=IDS)
