@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from io import TextIOWrapper
 from typing import Any
 
 GROUP = "skipbo.commands"
@@ -120,6 +121,8 @@ def _one_line(error: Exception, name: str) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `skipbo` with these words (default: the command line's) and return the exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, TextIOWrapper):  # names may hold what its encoding lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
     if not args or args[0] in ("-h", "--help", "help"):
         print(overview())
         return 0 if args else 2

@@ -203,17 +203,18 @@ class ShowRecord:
         from skipbo_env import record, render
 
         records = record.read_records(self.file)
-        line, data = next(islice(records, max(0, self.game - 1), None), (0, None))
-        if data is None or self.game < 1:
-            raise ValueError(f"--game: {self.file} has no record {self.game}")
+        line = None
         try:
+            line, data = next(islice(records, max(0, self.game - 1), None), (0, None))
+            if data is None or self.game < 1:
+                raise ValueError(f"--game: {self.file} has no record {self.game}")
             if self.ply is None:
                 print(record.as_text(data))
             else:
                 told = record.replay(data, self.ply)
                 print(render.ansi(told.state, told.rules, self.seat, color=render.in_color()))
         except record.RecordError as error:
-            raise ValueError(f"{self.file}:{line}: {error}") from error
+            raise ValueError(f"{self.file}:{line or error.line}: {error}") from error
         return 0
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine import layout
 from skipbo_env.game import Game, seed_to_u64
+from skipbo_env.record import deal_of
 from skipbo_env.rules import MAX_STOCK, MAX_TURNS_LIMIT, Rules
 
 WIN_POINTS = 25
@@ -70,6 +71,7 @@ class Match:
         self.scores = [0] * self.rules.sides
         self.wins = [0] * self.rules.sides
         self.results: list[dict[str, Any]] = []
+        self._counted: set[tuple[str, tuple[int, ...]]] = set()
 
     @property
     def winner(self) -> int | None:
@@ -108,8 +110,8 @@ class Match:
         """Count a finished game.
 
         Raises:
-            ValueError: the game is not over, is by other rules, was begun by another seat than the
-                match's next game (as one that is counted already was), or the match is over.
+            ValueError: the game is not over, is counted already, is by other rules, was begun by
+                another seat than the match's next game, or the match is over.
         """
         if not isinstance(game, Game):
             raise ValueError(f"game: needs a Game, got {shown(game)}")
@@ -122,6 +124,10 @@ class Match:
             )
         if self.over:
             raise ValueError(f"match: side {self.winner} has won it, no game follows")
+        dealt = game.state.tobytes().hex() if game.start is None else str(deal_of(game.start))
+        played = dealt, tuple(game.actions)
+        if played in self._counted:
+            raise ValueError("game: it is counted already")
         begun = int(game.state[layout.FIRST_PLAYER])
         if replace(game.rules, first_player=0) != replace(self.rules, first_player=0):
             raise ValueError("game: it was played by other rules than the match's")
@@ -130,6 +136,7 @@ class Match:
                 f"game: seat {begun} began, but seat {self.first_player} begins game "
                 f"{len(self.results)} of the match"
             )
+        self._counted.add(played)
         self.results.append(result)
         self.scores = [sum(pair) for pair in zip(self.scores, result["scores"], strict=True)]
         if result["winner"] is not None:

@@ -459,7 +459,9 @@ class _Reader:
             self._take(card, _below("/hand", i))
         building = self._assume_building(heights, known)
         self._passed(sizes)
-        draw_size, completed, hand_sizes = self._sizes(boards, sizes, completed, reshuffled)
+        draw_size, completed, building, hand_sizes = self._sizes(
+            boards, sizes, completed, building, reshuffled
+        )
         return Position(
             rules=self.rules,
             you=self.you,
@@ -725,9 +727,12 @@ class _Reader:
         boards: tuple[Board, ...],
         sizes: list[int | None],
         completed: list[int] | None,
+        building: tuple[tuple[int, ...], ...],
         reshuffled: tuple[int, ...] | None,
-    ) -> tuple[int, list[int], list[int]]:
-        """Draw size, completed cards and hand sizes: hidden sizes add up to the unseen cards."""
+    ) -> tuple[int, list[int], tuple[tuple[int, ...], ...], list[int]]:
+        """Draw size, completed cards, building piles and hand sizes: hidden sizes add up to the
+        unseen cards.
+        """
         draw = self.data.get("draw_size")
         if draw is not None:
             draw = _whole(draw, "/draw_size", 0, self.rules.deck_size)
@@ -763,19 +768,25 @@ class _Reader:
         first: tuple[str, str] | None = None
         for total, piles, to_draw in splits:
             counts = completed or self._assumed_completed(piles)
+            left = self.left
+            if completed is None:
+                left = [n - count for n, count in zip(left, counts, strict=True)]
+            laid = building
+            if reshuffled is not None:
+                assumed = counts if completed is None else None
+                laid = self._spared(left, assumed, building, to_draw, (0, *reshuffled))
             told = [size or 0 for size in sizes]
             for k, seat in enumerate(missing):
                 told[seat] = total // len(missing) + (k < total % len(missing))
-            wrong = self._wrong(told, counts, piles, to_draw, completed is None, reshuffled)
+            wrong = self._wrong(told, left, counts, piles, to_draw, reshuffled)
             if wrong is None:
                 break
             first = first or wrong
         else:
             assert first is not None
             _fail(*first)
-        if completed is None:
-            self.left = [left - count for left, count in zip(self.left, counts, strict=True)]
-        return to_draw, counts, told
+        self.left = left
+        return to_draw, counts, laid, told
 
     def _refuse_sizes(self, sums: str, draw: int | None) -> NoReturn:
         told = sums if draw is None else f"{sums}, {draw} to draw"
@@ -825,24 +836,60 @@ class _Reader:
                 found.append((total, (rest - draw) // RANKS, draw))
         return sorted(found, key=lambda split: (abs(split[0] - usual), split[1]))
 
+    def _spared(
+        self,
+        left: list[int],
+        completed: list[int] | None,
+        building: tuple[tuple[int, ...], ...],
+        draw: int,
+        reshuffled: tuple[int, ...],
+    ) -> tuple[tuple[int, ...], ...]:
+        """Take wilds in place of other cards in piles that are assumed, as far as it needs to leave
+        enough reshuffled cards for the draw pile.
+
+        Args:
+            left: unseen cards by kind, changed.
+            completed: assumed completed cards by kind, changed; None where they are told.
+            building: the building piles.
+            draw: cards in the draw pile.
+            reshuffled: cards that it may hold by kind.
+
+        Returns:
+            The building piles.
+        """
+        lacking = draw - sum(map(min, left, reshuffled))
+        piles = [list(pile) for pile in building]
+        assumed = piles if "building_cards" in self.inferred else []
+        for rank in range(1, WILD):
+            while lacking > 0 and left[rank] < reshuffled[rank] and left[WILD] > reshuffled[WILD]:
+                pile = next((p for p in assumed if p[rank - 1 : rank] == [rank]), None)
+                if completed is not None and completed[rank]:
+                    completed[rank] -= 1
+                    completed[WILD] += 1
+                elif pile is not None:
+                    pile[rank - 1] = WILD
+                else:
+                    break
+                left[rank] += 1
+                left[WILD] -= 1
+                lacking -= 1
+        return tuple(map(tuple, piles))
+
     def _wrong(
         self,
         sizes: list[int],
+        left: list[int],
         completed: list[int],
         piles: int,
         draw: int,
-        assumed: bool,
         reshuffled: tuple[int, ...] | None,
     ) -> tuple[str, str] | None:
         """What a split contradicts: the field and why; None where it may stand."""
-        left = self.left
-        if assumed:
-            if completed[WILD] > left[WILD]:
-                return (
-                    self._blamed,
-                    f"leaves {piles} completed piles, for which the unseen cards do not suffice",
-                )
-            left = [n - count for n, count in zip(left, completed, strict=True)]
+        if left[WILD] < 0:
+            return (
+                self._blamed,
+                f"leaves {piles} completed piles, for which the unseen cards do not suffice",
+            )
         if not sizes[self.to_move] and (draw or any(completed)):
             where = "/hand" if self.to_move == self.you else f"/players/{self.to_move}/hand_size"
             return (

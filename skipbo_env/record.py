@@ -763,6 +763,8 @@ def parse_line(text: str, line: int | None = None) -> dict[str, Any]:
         data = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        if isinstance(error, json.JSONDecodeError):  # which counts lines within this one
+            reason = f"{error.msg} at column {error.colno}"
         raise RecordError(f"no JSON: {reason}", line=line) from None
     if not isinstance(data, dict):
         raise RecordError(f"needs an object, got {shown(data)}", line=line)

@@ -26,6 +26,7 @@ from skipbo_env.agents import TurnAgent, load_model
 from skipbo_env.agents.flips import (
     BEHIND_NODES,
     COMPARED,
+    LATER,
     MARGIN,
     NOTED_BEHIND,
     new_flips,
@@ -44,7 +45,7 @@ SEED = 20_261_130  # of every published match; training and its evaluations use 
 CALIBRATION_SEED = 31_102_026  # of the self-play that no network has learned from
 FIRST_UNITS = 25  # deals of each line whose wins are told, for tests to repeat
 BINS = 20
-FLIPS = [MARGIN, COMPARED, BEHIND_NODES, NOTED_BEHIND]  # other figures, other play
+FLIPS = [MARGIN, COMPARED, BEHIND_NODES, NOTED_BEHIND, LATER]  # other figures, other play
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 

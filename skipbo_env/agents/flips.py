@@ -27,13 +27,15 @@ from skipbo_env.agents.turn import (
     write_path,
 )
 from skipbo_env.engine.bits import lowest_bit
+from skipbo_env.engine.hidden import newer_cards
 from skipbo_env.engine.jit import kernel
 from skipbo_env.engine.layout import (
     AT_SEEN,
     AT_STOCKS,
     BOARD,
     BOARD_CELLS,
-    BOARDS,
+    DRAW_HI,
+    DRAW_LO,
     HAND_CELLS,
     HEIGHT,
     MUST_PLAY_STOCK,
@@ -134,8 +136,8 @@ def new_flips(
 def below_stocks(state, player, counts, weights):
     """How likely each kind is to lie under a stock's top, for what a seat has seen.
 
-    As `engine.hidden.deal_hidden` deals: the stocks hold unseen cards that are not among the
-    reshuffled ones; where those are too few, reshuffled ones fill the gap.
+    As `engine.hidden.deal_hidden` deals: after a reshuffle the draw pile and the newer cards of
+    other hands are reshuffled ones, and the stocks and the rest of the hands share what remains.
 
     Args:
         state: the game; some stock has a card under its top.
@@ -144,25 +146,25 @@ def below_stocks(state, player, counts, weights):
         weights: float64 of shape (14,), filled; they add up to 1.
     """
     unseen_counts(state, player, counts)
+    unseen = 0
+    for card in range(1, WILD + 1):
+        counts[card] = max(0, counts[card])
+        unseen += counts[card]
+    if not state[RESHUFFLES]:
+        for card in range(1, WILD + 1):
+            weights[card] = counts[card] / unseen
+        return
     seen = state[AT_SEEN] + HAND_CELLS * player
     drawable = 0  # unseen cards that may lie in the draw pile
-    others = 0
     for card in range(1, WILD + 1):
-        weights[card] = max(0, counts[card])
-        if state[RESHUFFLES]:
-            weights[card] = min(
-                weights[card], max(0, state[RESHUFFLED + card] - state[seen + card])
-            )
+        weights[card] = min(counts[card], max(0, state[RESHUFFLED + card] - state[seen + card]))
         drawable += np.int64(weights[card])
-        others += max(0, counts[card]) - np.int64(weights[card])
-    below = 0
-    for b in range(state[BOARDS]):
-        below += max(0, state[BOARD + BOARD_CELLS * b + STOCK_N] - 1)
-    from_drawable = max(0, below - others) / max(1, drawable)
-    from_others = min(below, others) / max(1, others)
+    drawn = state[DRAW_HI] - state[DRAW_LO] + newer_cards(state, player)
+    left = max(0, drawable - drawn)  # of the drawable ones, beside the others
+    share = left / max(1, drawable)
     for card in range(1, WILD + 1):
-        other = max(0, counts[card]) - weights[card]
-        weights[card] = (from_others * other + from_drawable * weights[card]) / below
+        others = counts[card] - weights[card]
+        weights[card] = (others + weights[card] * share) / (unseen - drawable + left)
 
 
 @kernel

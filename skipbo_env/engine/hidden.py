@@ -32,16 +32,26 @@ from skipbo_env.engine.observe import unseen_counts
 from skipbo_env.engine.rng import set_seed, shuffle
 
 
+@kernel
+def newer_cards(state, player):
+    """How many cards of the other seats' hands were drawn since the last reshuffle for sure."""
+    newer = 0
+    for p in range(state[PLAYERS]):
+        if p != player:
+            newer += state[HEADER + HAND_CELLS * p] - state[state[AT_SEEN] + HAND_CELLS * p]
+    return newer
+
+
 @kernel(allocates=True, brief=True)
 def deal_hidden(state, player, seed):
     """Deal other hands, the draw pile and the stocks below their tops from a seat's unseen cards.
 
     Before the first reshuffle all these zones are alike. After one, the draw pile holds reshuffled
-    cards only and no stock holds any, so the draw pile comes from the reshuffled cards that the
-    seat has not seen since, the stocks come from the others, and the hands get what remains of
-    both: reshuffled cards for as many of a hand's cards as must have been drawn since, either for
-    the rest. Where one pool is too small (a play from a hand of mixed age may have been of either),
-    the other one fills the gap.
+    cards only, so it comes from those that the seat has not seen since, and so do as many cards of
+    each hand as must have been drawn since. The stocks and the rest of the hands share what
+    remains: the cards that were not reshuffled, and as many of the others as plays from hands of
+    mixed age leave in doubt. What such a hand plays may be reshuffled or not, so a card of the same
+    kind that is still unseen may be either, and may lie in a stock.
 
     The array keeps no trace of what was hidden before: its generator starts from the seed, unused
     cells of the draw zone are zero, and the SEEN zone is that of a reshuffle just done with the
@@ -90,21 +100,18 @@ def deal_hidden(state, player, seed):
     shuffle(state, draw, front)
     shuffle(state, draw + front, unseen - front)
 
-    # The draw pile is the front part, the stocks are the back part, and the hands lie between them.
+    # The draw pile is the front part; then come the hands, newer cards first, and the stocks.
     stocks = 0
     for b in range(state[BOARDS]):
         stocks += max(0, state[BOARD + BOARD_CELLS * b + STOCK_N] - 1)
     at = unseen - stocks
-    newer = 0  # cards of other hands that were drawn since the reshuffle for sure
+    newer = 0
     if state[RESHUFFLES]:
-        for p in range(players):
-            if p != player:
-                newer += state[HEADER + HAND_CELLS * p] - state[state[AT_SEEN] + HAND_CELLS * p]
-        newer = max(0, min(newer, front - drawn))
-    if front < unseen:  # the parts may mix both pools, one after the other
-        shuffle(state, draw, drawn)
-        shuffle(state, draw + drawn + newer, at - drawn - newer)
-        shuffle(state, draw + at, stocks)
+        newer = max(0, min(newer_cards(state, player), front - drawn))
+    if front < unseen:
+        if drawn > front:  # told so by a position: the others fill the gap
+            shuffle(state, draw, drawn)
+        shuffle(state, draw + drawn + newer, unseen - drawn - newer)
     for b in range(state[BOARDS]):
         stock = state[AT_STOCKS] + b * state[STOCK_SIZE]
         for i in range(state[BOARD + BOARD_CELLS * b + STOCK_N] - 1):

@@ -29,6 +29,22 @@ def play_out(game: Game, seed: int = 0) -> Game:
 # Match -----------------------------------------------------------------------------------------
 
 
+def test_a_game_counts_once() -> None:
+    """Also where the seat that began it begins again, and as its record tells it."""
+    match = Match({"stock_size": 2, "target_score": 1000}, seed=1)
+    games = []
+    for index in range(4):
+        games.append(play_out(match.new_game(), index))
+        match.add(games[-1])
+        scores = list(match.scores)
+        for game in games:
+            with pytest.raises(ValueError, match="counted already"):
+                match.add(game)
+            with pytest.raises(ValueError, match="counted already"):
+                match.add(Game.from_record(game.record()))
+        assert match.scores == scores
+
+
 @pytest.mark.parametrize(
     "rules",
     [
@@ -122,8 +138,11 @@ def test_a_game_counts_once_and_by_the_rules_of_the_match() -> None:
     game = play_out(match.new_game())
     match.add(game)
     counted = (list(match.scores), list(match.wins), list(match.results))
-    with pytest.raises(ValueError, match=r"game: seat \d began, but seat \d begins game 1"):
+    with pytest.raises(ValueError, match="game: it is counted already"):
         match.add(game)
+    elsewhere = Game(Rules.of("short").to_dict() | {"first_player": 1 - match.first_player}, seed=1)
+    with pytest.raises(ValueError, match=r"game: seat \d began, but seat \d begins game 1"):
+        match.add(play_out(elsewhere))
     other = Rules(stock_size=1, first_player=match.first_player)
     with pytest.raises(ValueError, match="game: it was played by other rules"):
         match.add(play_out(Game(other, seed=1)))

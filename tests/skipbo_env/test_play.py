@@ -639,6 +639,31 @@ def test_record_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("installed")
+def test_record_show_names_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = (GOLDEN / "records.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    path = tmp_path / "games.jsonl"
+    path.write_text(f"{good}\n\n{good[:-40]}\n", encoding="utf-8")
+    assert cli.main(["record", "show", str(path), "--game", "2"]) == 2
+    assert f"{path}:3: record: no JSON: " in capsys.readouterr().err
+
+
+def test_output_that_lacks_a_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that the output cannot write is written in another way; the rest is there."""
+    data = Game({"stock_size": 2}, seed=1).record(agents=["Ольга", "b"])
+    path = tmp_path / "games.jsonl"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    written = io.BytesIO()
+    with io.TextIOWrapper(written, encoding="cp1252") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert cli.main(["record", "show", str(path)]) == 0
+        stdout.flush()
+        text = written.getvalue().decode("cp1252")
+        monkeypatch.undo()
+    assert r"\u041e" in text
+    assert len(text.splitlines()) > 5
+
+
+@pytest.mark.usefixtures("installed")
 def test_record_show(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(GOLDEN / "records.jsonl")
     assert cli.main(["record", "show", path, "--game", "3"]) == 0
