@@ -20,8 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,14 +105,14 @@ def _vector(observation: str, rules: Any = STANDARD) -> Play:
     return play
 
 
-def _engine() -> Play:
-    """The standard game in compiled code, nobody looking on."""
+def _engine(rules: Any = STANDARD) -> Play:
+    """One game after another in compiled code, nobody looking on."""
     from skipbo_env.engine.deal import deal
     from skipbo_env.engine.layout import first_player_code, new_state
     from skipbo_env.engine.playout import play_random
     from skipbo_env.rules import Rules
 
-    rules = Rules.of(STANDARD)
+    rules = Rules.of(rules)
     state, streams = new_state(rules), np.array([1], np.uint64)
     first = first_player_code(rules)
     deal(state, np.uint64(1), first)
@@ -121,6 +122,14 @@ def _engine() -> Play:
         return _ENGINE_DECISIONS
 
     return play
+
+
+RULE_SET_LOOPS: dict[str, Callable[[Any], Play]] = {
+    "engine": _engine,
+    "cards": partial(_vector, "cards"),
+    "features": partial(_vector, "features"),
+}
+"""What is measured under each set of rules."""
 
 
 def _gymnasium() -> Play:
@@ -153,20 +162,19 @@ def _rule_sets() -> dict[str, Any]:
 
 
 def _per_rules(seconds: float) -> dict[str, dict[str, float]]:
-    """Vector play under each set of rules, beside the standard two-player game."""
+    """The engine and vector play under each set of rules, beside the standard two-player game."""
     from skipbo_env.engine.layout import new_state
 
     sets = _rule_sets()
     found: dict[str, dict[str, float]] = {
         name: {"bytes": new_state(rules).nbytes} for name, rules in sets.items()
     }
-    for observation in ("cards", "features"):
-        plays = {name: _vector(observation, rules) for name, rules in sets.items()}
-        rounds = _rounds(plays, seconds)
+    for loop, make in RULE_SET_LOOPS.items():
+        rounds = _rounds({name: make(rules) for name, rules in sets.items()}, seconds)
         for name, rates in rounds.items():
             pairs = zip(rounds[STANDARD], rates, strict=True)
-            found[name][observation] = statistics.median(rates)
-            found[name][f"{observation}_cost"] = statistics.median(a / b for a, b in pairs)
+            found[name][loop] = statistics.median(rates)
+            found[name][f"{loop}_cost"] = statistics.median(a / b for a, b in pairs)
     return found
 
 
@@ -212,9 +220,10 @@ def measure(*, seconds: float = 2.0, fresh: bool = True, peers: bool = True) -> 
         - "vector_cards_random", "vector_features_random": the same of 1,024 games, sampling and
           step.
         - "raw_env", "env", "gymnasium": the same of one game, through last() or the info, and step.
-        - "rules": by set of rules {"bytes": memory of a game, "cards", "features": decisions per
-          CPU-second of 1,024 games, "cards_cost", "features_cost": CPU time of a decision as a
-          multiple of the standard game's}.
+        - "rules": by set of rules {"bytes": memory of a game, "engine": decisions per CPU-second of
+          one game, nobody looking on, "cards", "features": the same of 1,024 games, "engine_cost",
+          "cards_cost", "features_cost": CPU time of a decision as a multiple of the standard
+          game's}.
         - "import_s", "compile_s", "start_s", "import_numba_s": CPU-seconds to import the package;
           from the start of a process to the first step of the vector environment with nothing
           compiled; the same with all of it compiled; and to import Numba.
@@ -277,9 +286,11 @@ def _print_table(answer: Mapping[str, Any]) -> None:
     print()
     for name, row in answer["rules"].items():
         print(
-            f"{name:<24}{row['cards']:14,.0f} cards/s x{row['cards_cost']:.2f}"
-            f"{row['features']:14,.0f} features/s x{row['features_cost']:.2f}"
-            f"{row['bytes'] / 1024:8.1f} KiB a game"
+            f"{name:<15}"
+            + "".join(
+                f"{row[loop]:12,.0f} {loop} x{row[f'{loop}_cost']:.2f}" for loop in RULE_SET_LOOPS
+            )
+            + f"{row['bytes'] / 1024:6.1f} KiB"
         )
     if answer["import_s"] is not None:
         print()

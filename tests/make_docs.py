@@ -21,6 +21,7 @@ from typing import Any
 from serve.settings import Settings
 from skipbo_env import actions
 from skipbo_env.agents import network
+from skipbo_env.benchmark import RULE_SET_LOOPS
 from skipbo_env.engine import layout, observe
 from skipbo_env.peers import PEERS
 from skipbo_env.rules import INDIVIDUALS, PRESETS, TEAM_TABLES, Rules, RulesError
@@ -305,6 +306,20 @@ def speed() -> str:
     )
 
 
+def speed_by_rules() -> str:
+    """What docs/benchmark.json says of each set of rules beside the standard game."""
+    measured = _measured("benchmark")["skipbo"]["rules"]
+    rows = []
+    for name, row in measured.items():
+        loops = (f"{row[loop]:,.0f} (x{row[f'{loop}_cost']:.2f})" for loop in RULE_SET_LOOPS)
+        rows.append((name, *loops, f"{row['bytes'] / 1024:.1f}"))
+    return table(
+        "| rules | the rules alone | 1,024 games, cards seen | 1,024 games, features seen "
+        "| KiB a game |",
+        rows,
+    )
+
+
 # Agents ----------------------------------------------------------------------------------------
 
 
@@ -445,6 +460,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "board": board_table,
     "levels": levels,
     "speed": speed,
+    "speed-by-rules": speed_by_rules,
     "network-rows": network_rows,
     "observation-cards": lambda: observation_table("cards"),
     "observation-features": lambda: observation_table("features"),
