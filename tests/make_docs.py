@@ -20,11 +20,15 @@ from typing import Any
 
 from serve.settings import Settings
 from skipbo_env import actions
-from skipbo_env.agents import network
+from skipbo_env.agents import make_agent, network
 from skipbo_env.benchmark import RULE_SET_LOOPS
 from skipbo_env.engine import layout, observe
+from skipbo_env.game import Game
 from skipbo_env.peers import PEERS
+from skipbo_env.position import Position
 from skipbo_env.rules import INDIVIDUALS, PRESETS, TEAM_TABLES, Rules, RulesError
+from skipbo_env.suggestion import ask
+from skipbo_env.terminal import suggestion_table
 from tests.pages import ROOT, files
 from training import cli, config
 from training.report import table_name
@@ -421,6 +425,24 @@ def benchmark() -> str:
     )
 
 
+# Suggestions -----------------------------------------------------------------------------------
+
+
+def suggestion() -> str:
+    """What `skipbo suggest` tells of the position in README.md, without its frame."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    notation = re.findall(r"skipbo suggest '([^']+)'", readme)[0]
+    position = Position.from_notation(notation).to_json()
+    answer = ask(make_agent("two-player"), Game.from_position(position, 0), top=3)
+    shown = suggestion_table(answer["moves"])
+    columns = [list(column.cells) for column in shown.columns]
+    rows = [
+        (rank, move, win, delta, str(why).replace("\n", "<br>"))
+        for rank, move, win, delta, _, why in zip(*columns, strict=True)
+    ]
+    return table("| | move | win | against the best | the turn it begins, and why |", rows)
+
+
 # The service -----------------------------------------------------------------------------------
 
 
@@ -460,6 +482,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "board": board_table,
     "levels": levels,
     "speed": speed,
+    "suggestion": suggestion,
     "speed-by-rules": speed_by_rules,
     "network-rows": network_rows,
     "observation-cards": lambda: observation_table("cards"),
