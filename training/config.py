@@ -64,8 +64,13 @@ class Settings:
     """Iterations between checkpoints."""
     device: str = "cpu"
     """Where the network learns."""
+    precision: str = "float32"
+    """float32, or bfloat16 by autocast (with TD in the layers above the first one), or with PPO
+    auto: the faster one, measured at the start.
+    """
 
     algo: ClassVar[str]
+    precisions: ClassVar[tuple[str, ...]] = ("float32", "bfloat16")
     bounds: ClassVar[dict[str, tuple[float, float]]] = {
         "hidden": (16, 4096),
         "hidden2": (32, 1024),
@@ -97,6 +102,10 @@ class Settings:
                 raise ConfigError(
                     f"{name}: must be a multiple of {step}, got {getattr(self, name)}"
                 )
+        if self.precision not in self.precisions:
+            raise ConfigError(
+                f"precision: {self.precision!r:.40} is none of {', '.join(self.precisions)}"
+            )
         if not self.opponents:
             raise ConfigError("opponents: needs at least one agent")
 
@@ -252,9 +261,9 @@ class PpoConfig(Settings):
     """
     max_nodes: int = 256
     precision: str = "auto"
-    """float32, bfloat16 (autocast), or auto for the faster one, measured at the start."""
 
     algo: ClassVar[str] = "ppo"
+    precisions: ClassVar[tuple[str, ...]] = ("auto", "float32", "bfloat16")
     bounds: ClassVar[dict[str, tuple[float, float]]] = {
         **Settings.bounds,
         "steps": (1, 10**5),
@@ -275,15 +284,10 @@ class PpoConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.precision not in PRECISIONS:
-            raise ConfigError(
-                f"precision: {self.precision!r:.40} is none of {', '.join(PRECISIONS)}"
-            )
         if self.teach and self.teacher is None:
             raise ConfigError("teacher: needs an agent to imitate for the first iterations (teach)")
 
 
-PRECISIONS = ("auto", "float32", "bfloat16")
 KINDS: dict[str, type[Settings]] = {kind.algo: kind for kind in (Config, PpoConfig)}
 
 
@@ -333,6 +337,7 @@ PRESETS: dict[str, Config] = {
         lr=2e-3,
         threads=16,
         device="cuda",
+        precision="bfloat16",
     ),
 }
 PPO_DEFAULT = PpoConfig()

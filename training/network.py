@@ -126,11 +126,14 @@ class ValueNetwork(nn.Module):
         self.load_state_dict(state)
 
     def forward(self, slots: torch.Tensor) -> torch.Tensor:
-        """Logits, shape (batch,), of int32 or int64 slots, shape (batch, slots)."""
-        x = functional.embedding_bag(slots, self.first_layer_rows(), mode="sum") + self.b1
-        x = functional.relu(x)
+        """Logits, shape (batch,), of int32 or int64 slots, shape (batch, slots); float32 under
+        autocast too, and so is the first layer, whose sums of weights need it.
+        """
+        with torch.autocast(slots.device.type, enabled=False):
+            x = functional.embedding_bag(slots, self.first_layer_rows(), mode="sum") + self.b1
+            x = functional.relu(x)
         x = functional.relu(x @ self.w2 + self.b2)
-        return x @ self.w3 + self.b3
+        return (x @ self.w3 + self.b3).float()
 
     def compiled(self) -> Network:
         """The weights for `skipbo_env.agents.network`, as float32 copies."""

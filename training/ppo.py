@@ -13,7 +13,8 @@ iterations and is imitated: what it does, and where it searches also the actions
 nearly as good.
 
 Everything random comes from (seed, iteration), and a checkpoint holds the games, so a run on one
-thread can be stopped and resumed without a trace.
+thread can be stopped and resumed without a trace. Under torchrun every rank plays a stretch of the
+games, and a gradient is the mean over all ranks' decisions.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ from skipbo_env.agents.policy import (
 )
 from skipbo_env.agents.turn import new_work, search, write_path
 from skipbo_env.engine.jit import kernel
-from skipbo_env.engine.moves import legal_words
+from skipbo_env.engine.moves import A_DISCARD2, A_HAND, A_STOCK2, legal_words
+from training import ranks
 from training.checkpoint import CheckpointError, load
 from training.config import ConfigError, PpoConfig
 from training.export import export_model
@@ -282,10 +284,12 @@ class Teacher:
         self.targets = np.zeros((len(states), outputs), np.float32)
         self.streams = np.zeros(len(states), np.uint64)
 
-    def begin(self, random: np.random.Generator) -> None:
-        """Forget the plans: an iteration must not depend on the one before."""
+    def begin(self, streams: NDArray[np.int64]) -> None:
+        """Forget the plans, and take new random streams, one a game: an iteration must not depend
+        on the one before.
+        """
         self.at[:] = self.lengths[:] = 0
-        self.streams[:] = random.integers(1 << 63, size=len(self.streams))
+        self.streams[:] = streams
 
     def act(
         self, masks: NDArray[np.int8], orders: NDArray[np.int64], arranged: NDArray[np.int64]
@@ -339,6 +343,7 @@ class Batch:
         ended: whether the action ended the game.
         next_values, next_players: of the positions after the last step, (games,).
         winners: the side of each game that ended, -1 for none.
+        stock_cards: how many of the actions played one.
     """
 
     inputs: torch.Tensor
@@ -352,6 +357,25 @@ class Batch:
     next_values: NDArray[np.float32]
     next_players: NDArray[np.int64]
     winners: list[int]
+    stock_cards: int
+
+
+def normalised(gains: torch.Tensor) -> torch.Tensor:
+    """A batch's advantages with mean 0 and deviation 1 over all ranks."""
+    wide = gains.double()
+    sums = torch.stack([wide.new_tensor(len(wide)), wide.sum(), wide.square().sum()])
+    n, first, second = ranks.total(sums)
+    mean = first / n
+    deviation = (second / n - mean.square()).clamp_min(0.0).sqrt()
+    return ((wide - mean) / (deviation + 1e-8)).float()
+
+
+def variance(values: NDArray[np.float32]) -> float:
+    """Of what all ranks bring; 0 of nothing."""
+    wide = values.astype(np.float64)
+    found = np.array([len(wide), wide.sum(), np.square(wide).sum()])
+    n, first, second = sum(ranks.gather(found), np.zeros(3))
+    return max(0.0, float(second / n - (first / n) ** 2)) if n else 0.0
 
 
 def schedule(config: PpoConfig, iteration: int) -> dict[str, float]:
@@ -378,26 +402,30 @@ class Learner:
 
     def __init__(self, config: PpoConfig) -> None:
         check_device(config.device)
+        if config.games < ranks.size():
+            raise ConfigError(f"games: {config.games} are too few for {ranks.size()} ranks")
         torch.manual_seed(config.seed)
         self.config, self.rules = config, config.rules
+        self.mine = ranks.share(config.games)
+        self.games = len(range(config.games)[self.mine])
         self.device = torch.device(config.device)
         self.network = PolicyNetwork(self.rules, config.hidden, config.hidden2).to(self.device)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.lr, eps=1e-5)
         self.iteration = 0
         self.totals = {"games": 0.0, "decisions": 0.0, "seconds": 0.0, "cpu_seconds": 0.0}
         self.env = SkipBoVectorEnv(
-            config.games,
+            self.games,
             rules=self.rules,
             reward="shaped",
             copy=False,
-            num_threads=min(config.threads, config.games),
+            num_threads=min(config.threads, self.games),
         )
         seeds = np.random.SeedSequence(config.seed).generate_state(config.games, np.uint64)
-        self.observations, self.infos = self.env.reset(seed=seeds.tolist())
+        self.observations, self.infos = self.env.reset(seed=seeds[self.mine].tolist())
         self.teacher = Teacher(config, self.env.states) if config.teach else None
         self.precision = config.precision
         if config.precision == "auto":
-            self.precision = self.faster_precision()
+            self.precision = str(ranks.gather(self.faster_precision())[0])
 
     # Playing ------------------------------------------------------------------------------------
 
@@ -426,11 +454,11 @@ class Learner:
     def play(self) -> Batch:
         """`steps` decisions in every game, by the latest policy on all seats or by the teacher."""
         config, env, device = self.config, self.env, self.device
-        steps, games = config.steps, config.games
+        steps, games = config.steps, self.games
         teacher = self.teacher if self.iteration < config.teach else None
         random = np.random.default_rng([config.seed, self.iteration, 1])
         if teacher:
-            teacher.begin(random)
+            teacher.begin(random.integers(1 << 63, size=config.games)[self.mine])
         env.shaped_weight = schedule(config, self.iteration)["shaping"]
         low = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
         batch = Batch(
@@ -447,6 +475,7 @@ class Learner:
             next_values=np.empty(games, np.float32),
             next_players=np.empty(games, np.int64),
             winners=[],
+            stock_cards=0,
         )
         orders = np.empty((games, ORDER), np.int64)
         arranged = np.empty((games, num_inputs(self.rules)), np.float32)
@@ -469,11 +498,14 @@ class Learner:
                     logits.cpu().numpy(),
                     arranged,
                     orders,
-                    random.random(games),
+                    random.random(config.games)[self.mine],
                     batch.actions[t],
                     actions,
                     batch.logs[t],
                 )
+            of_own = actions < A_HAND
+            of_partner = (actions >= A_STOCK2) & (actions < A_DISCARD2)
+            batch.stock_cards += int(np.count_nonzero(of_own | of_partner))
             batch.inputs[t] = inputs
             batch.values[t] = values.cpu().numpy()
             batch.players[t] = self.infos["player"]
@@ -517,52 +549,57 @@ class Learner:
         inputs = batch.inputs.flatten(0, 1)
         targets = batch.targets.flatten(0, 1) if taught else None
         usable = np.flatnonzero(known.ravel())
+        counts = ranks.gather(len(usable))
+        # Batches of one size or a little less, none of them a small rest; some rank has a part in
+        # each.
+        batches = min(max(1, round(sum(counts) / config.batch_size)), max(counts))
+        parameters = list(self.network.parameters())
         random = np.random.default_rng([config.seed, self.iteration, 2])
         told: list[torch.Tensor] = []
         for _ in range(config.teach_epochs if taught else config.epochs):
             told.clear()
             order = torch.from_numpy(random.permutation(usable)).to(device)
-            if not len(order):  # a few decisions, none of which has a successor yet
-                break
-            # Batches of one size or a little less, none of them a small rest.
-            for rows in order.chunk(max(1, round(len(order) / config.batch_size))):
+            # A few decisions may have no successor yet, none of them: then there is no batch.
+            for rows in order.tensor_split(batches) if batches else ():
                 part = inputs.index_select(0, rows)  # several times faster than indexing
                 with self.autocast():
                     logits, value = self.network(part)
                 probs, logs = distribution(logits, part[:, -logits.shape[1] :] > 0.0)
                 log = logs.gather(-1, actions[rows][:, None])[:, 0]
-                entropy = -(probs * logs).sum(-1).mean()
-                value_loss = functional.mse_loss(value, returns[rows])
+                entropy = -(probs * logs).sum(-1)
+                value_loss = (value - returns[rows]).square()
                 ratio = (log - old[rows]).exp()
                 if targets is not None:
-                    policy_loss = -(targets[rows] * logs).sum(-1).mean()
+                    policy_loss = -(targets[rows] * logs).sum(-1)
                 else:
-                    gain = gained[rows]
-                    gain = (gain - gain.mean()) / (gain.std(correction=0) + 1e-8)
+                    gain = normalised(gained[rows])
                     cut = ratio.clamp(1.0 - config.clip, 1.0 + config.clip)
-                    policy_loss = -torch.minimum(ratio * gain, cut * gain).mean()
+                    policy_loss = -torch.minimum(ratio * gain, cut * gain)
                 loss = (
                     policy_loss - now["entropy_weight"] * entropy + config.value_weight * value_loss
                 )
                 self.optimiser.zero_grad(set_to_none=True)
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(self.network.parameters(), config.max_grad_norm)
+                if ranks.size() == 1:
+                    loss.mean().backward()
+                else:
+                    loss.sum().backward()
+                    ranks.average_gradients(parameters, len(rows))
+                torch.nn.utils.clip_grad_norm_(parameters, config.max_grad_norm)
                 self.optimiser.step()
                 with torch.no_grad():
                     # How far the policy moved, by Schulman's low-variance estimate of the KL.
                     moved = ratio - 1.0 - (log - old[rows])
                     clipped = (ratio - 1.0).abs() > config.clip
                     numbers = (policy_loss, value_loss, entropy, moved, clipped)
-                    told.append(torch.stack([number.float().mean() for number in numbers]))
+                    told.append(torch.stack([number.double().sum() for number in numbers]))
         names = ("policy_loss", "value_loss", "entropy", "kl", "clip_share")
-        means = torch.stack(told).mean(0).tolist() if told else [0.0] * len(names)
-        result = dict(zip(names, means, strict=True))
+        sums = ranks.total(torch.stack(told).sum(0)).tolist() if told else [0.0] * len(names)
+        result = {name: s / max(sum(counts), 1) for name, s in zip(names, sums, strict=True)}
         if taught:  # there is no old policy
             result["kl"] = result["clip_share"] = 0.0
-        spread = float(all_returns[known].var()) if len(usable) else 0.0
-        left = float(gains[known].var()) if len(usable) else 0.0
+        spread, left = (variance(part[known]) for part in (all_returns, gains))
         result["explained_variance"] = 1.0 - left / spread if spread > 0 else 0.0
-        result["left_out_share"] = 1.0 - len(usable) / known.size
+        result["left_out_share"] = 1.0 - sum(counts) / (steps * config.games)
         return result
 
     def iterate(self) -> dict[str, float]:
@@ -573,19 +610,21 @@ class Learner:
         learned = self.learn(batch)
         seconds = time.perf_counter() - start
         now = schedule(self.config, self.iteration)
-        games, decisions = len(batch.winners), batch.players.size
+        of_ranks = ranks.gather((batch.winners, batch.stock_cards, time.process_time() - cpu))
+        winners = [winner for won, _, _ in of_ranks for winner in won]
+        games, decisions = len(winners), len(batch.players) * self.config.games
         self.iteration += 1
         self.totals["games"] += games
         self.totals["decisions"] += decisions
         self.totals["seconds"] += seconds
-        self.totals["cpu_seconds"] += time.process_time() - cpu
+        self.totals["cpu_seconds"] += sum(used for _, _, used in of_ranks)
         numbers = {
             **self.totals,
             **now,
             **learned,
-            "no_winner_rate": batch.winners.count(-1) / max(games, 1),
-            "seat0_rate": batch.winners.count(0) / max(games, 1),
-            "stock_cards_per_decision": float((batch.rewards > 0).any(-1).mean()),
+            "no_winner_rate": winners.count(-1) / max(games, 1),
+            "seat0_rate": winners.count(0) / max(games, 1),
+            "stock_cards_per_decision": sum(cards for _, cards, _ in of_ranks) / decisions,
             "games_per_s": games / seconds,
             "decisions_per_s": decisions / seconds,
             "play_share": (played - start) / seconds,
@@ -631,14 +670,20 @@ class Learner:
         return earlier
 
     def state(self) -> dict[str, Any]:
-        """Everything that a checkpoint needs to go on as if nothing had happened."""
+        """Everything that a checkpoint needs to go on as if nothing had happened, with the games of
+        all ranks.
+        """
+        parts = ranks.gather(self.env.snapshot())
         return {
             "network": self.network.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "iteration": self.iteration,
             "totals": dict(self.totals),
             "precision": self.precision,
-            "rows": {name: torch.from_numpy(part) for name, part in self.env.snapshot().items()},
+            "rows": {
+                name: torch.from_numpy(np.concatenate([part[name] for part in parts]))
+                for name in parts[0]
+            },
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -650,6 +695,9 @@ class Learner:
         self._load(state)
         try:
             rows = {name: part.numpy() for name, part in state["rows"].items()}
+            if any(len(part) != self.config.games for part in rows.values()):
+                raise ValueError(f"rows: needs {self.config.games} games")
+            rows = {name: part[self.mine] for name, part in rows.items()}
             self.observations, self.infos = self.env.restore(rows)
             self.precision = str(state["precision"])
             self.iteration = int(state["iteration"])

@@ -73,6 +73,22 @@ def gather(mine: Any) -> list[Any]:
     return found
 
 
+def share(count: int) -> slice:
+    """This rank's stretch of so many things: all of it where there is one rank."""
+    return slice(count * rank() // size(), count * (rank() + 1) // size())
+
+
+def total(mine: torch.Tensor) -> torch.Tensor:
+    """The sum of what every rank brings, of one shape; where there is one rank that is its own."""
+    if size() == 1:
+        return mine
+    from torch import distributed
+
+    whole = mine.clone()
+    distributed.all_reduce(whole)
+    return whole
+
+
 def average_gradients(parameters: list[torch.nn.Parameter], count: int) -> None:
     """Replace each gradient, which is a sum over this rank's samples, by the mean over all ranks'.
 

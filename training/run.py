@@ -44,7 +44,7 @@ class Learner(Protocol):
         """Write it as a model folder."""
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint needs."""
+        """What a checkpoint needs; a call that all ranks make."""
 
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint's state."""
@@ -56,8 +56,6 @@ class Learner(Protocol):
 def learner_of(config: Settings) -> Learner:
     """The learner that the settings are of, as it stands before the first iteration."""
     if isinstance(config, PpoConfig):
-        if ranks.size() > 1:
-            raise ConfigError("algo: ppo learns in one process, not under torchrun")
         if config.device == "cpu":
             torch.set_num_threads(config.threads)
         return ppo.Learner(config)
@@ -168,7 +166,9 @@ def train(
     file = folder / "checkpoint.pt"
 
     def save() -> None:
-        checkpoint.save(file, {**learner.state(), "ranks": ranks.size()})
+        state = {**learner.state(), "ranks": ranks.size()}  # all ranks' together
+        if ranks.is_first():
+            checkpoint.save(file, state)
 
     if resume:
         state = checkpoint.load(file)
@@ -197,7 +197,8 @@ def train(
             folder.mkdir(parents=True, exist_ok=True)
             if earlier:  # kept here, so that the run needs the other's folder no more
                 checkpoint.write_json(folder / "earlier.json", earlier)
-            save()
+        save()
+        if ranks.is_first():
             # Last, so that a folder with settings always has something to resume from.
             checkpoint.write_json(folder / "config.json", config.to_dict())
     writer = None
@@ -251,7 +252,7 @@ def train(
                         learner.export(folder / "model", best["trained"])
             stop = any(ranks.gather(bool(stopped)))
             due = last or stop or learner.iteration % config.checkpoint_every == 0
-            if due and ranks.is_first():
+            if due:
                 save()
     ranks.gather(None)  # whoever reads the files next finds them whole
     if writer is not None:

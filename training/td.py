@@ -323,10 +323,12 @@ class Learner:
         parameters = list(self.network.parameters())
         weights: list[torch.Tensor] = list(parameters)
         mean: list[torch.Tensor] = list(self.average.parameters())
+        low = config.precision == "bfloat16"
         share = max(config.batch_size // ranks.size(), 1)  # of each rank in a step
         for step in range(max(ranks.gather(-(-n // share)))):
             part = slice(step * share, (step + 1) * share)
-            logits = self.network(slots[part].int())
+            with torch.autocast(slots.device.type, torch.bfloat16, enabled=low):
+                logits = self.network(slots[part].int())
             loss = functional.binary_cross_entropy_with_logits(
                 logits, targets[part], reduction="mean" if ranks.size() == 1 else "sum"
             )

@@ -535,6 +535,21 @@ def test_it_learns_from_nothing_to_play_stock_cards(tmp_path: Path) -> None:
     assert np.mean(cards[-5:]) > 2 * np.mean(cards[:5])
 
 
+@pytest.mark.parametrize("players, teams", [(2, 0), (4, 2)])
+def test_stock_cards_are_counted_whatever_they_pay(players: int, teams: int) -> None:
+    """Late in a run they pay nothing any more, and are played all the same."""
+    found = []
+    for shaping in (1.0, 0.0):
+        learner = Learner(
+            replace(TINY, shaping=shaping, players=players, teams=teams, games=60, steps=40)
+        )
+        batch = learner.play()
+        found.append(batch.stock_cards)
+        if shaping:
+            assert batch.stock_cards == (batch.rewards > 0).any(-1).sum()
+    assert found[0] == found[1] > 10
+
+
 # Bad input -------------------------------------------------------------------------------------
 
 

@@ -19,11 +19,10 @@ import numpy as np
 import pytest
 import torch
 
-from training import ranks
+from training import ppo, ranks
 from training.checkpoint import CheckpointError
-from training.config import Config, ConfigError
-from training.run import train
-from training.td import Learner
+from training.config import Config, ConfigError, PpoConfig, Settings
+from training.run import learner_of, train
 
 CONFIG = Config(
     hidden=16,
@@ -41,8 +40,32 @@ CONFIG = Config(
 )
 
 
-def options(config: Config) -> list[str]:
-    words = []
+PPO = PpoConfig(
+    hidden=32,
+    hidden2=32,
+    iterations=4,
+    games=10,
+    steps=40,
+    batch_size=64,
+    max_turns=30,
+    threads=1,
+    eval_every=4,
+    eval_pairs=4,
+    checkpoint_every=1,
+    precision="float32",
+    teacher="greedy",
+    teach=1,
+)
+CONFIGS: dict[str, Settings] = {"td": CONFIG, "ppo": PPO}
+# What an iteration counts before anything is learned, so it does not depend on the ranks.
+PLAYED = {
+    "td": ("games", "decisions", "endings_per_game", "no_winner_rate", "td_error"),
+    "ppo": ("games", "decisions", "no_winner_rate", "stock_cards_per_decision", "left_out_share"),
+}
+
+
+def options(config: Settings) -> list[str]:
+    words = ["--algo", config.algo]
     for name, value in config.to_dict().items():
         if name in ("algo", "opponents", "rivals") or value is None:
             continue
@@ -74,35 +97,45 @@ def log(folder: Path, kind: str = "train") -> list[dict[str, Any]]:
     return [entry for entry in map(json.loads, lines) if entry["kind"] == kind]
 
 
-@pytest.fixture(scope="module")
-def by_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=CONFIGS)
+def by_two(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path]:
     """A run of two ranks that nothing disturbed."""
     folder = tmp_path_factory.mktemp("ranks") / "whole"
-    out = done(torchrun(["--run", str(folder), *options(CONFIG)]))
+    out = done(torchrun(["--run", str(folder), *options(CONFIGS[request.param])]))
     assert out.splitlines() == [str(folder / "model")]  # one rank speaks
-    return folder
+    return request.param, folder
 
 
-def test_two_ranks_play_the_games_of_one(by_two: Path, tmp_path: Path) -> None:
+def test_two_ranks_play_the_games_of_one(by_two: tuple[str, Path], tmp_path: Path) -> None:
     """The first iterations' games depend on no gradient: all counts are equal. Then the steps'
     batches differ, and so do the networks.
     """
-    train(replace(CONFIG, iterations=1), tmp_path / "alone")
-    alone, two = log(tmp_path / "alone")[0], log(by_two)
-    for name in ("games", "decisions", "endings_per_game", "no_winner_rate", "td_error"):
+    algo, folder = by_two
+    train(replace(CONFIGS[algo], iterations=1), tmp_path / "alone")
+    alone, two = log(tmp_path / "alone")[0], log(folder)
+    for name in PLAYED[algo]:
         assert two[0][name] == pytest.approx(alone[name]), name
-    assert two[0]["calibration_gap"] == pytest.approx(alone["calibration_gap"], abs=1e-6)
-    assert two[0]["loss"] == pytest.approx(alone["loss"], rel=0.1)
+    close = {"calibration_gap": 1e-6} if algo == "td" else {"explained_variance": 1e-4}
+    for name, most in close.items():
+        assert two[0][name] == pytest.approx(alone[name], abs=most)
+    loss = "loss" if algo == "td" else "value_loss"
+    assert two[0][loss] == pytest.approx(alone[loss], rel=0.1)
     assert [entry["iteration"] for entry in two] == [1, 2, 3, 4]
-    assert two[-1]["loss"] < two[0]["loss"]
-    assert len(log(by_two, "evaluation")) == 1
+    assert two[-1][loss] < two[0][loss] or algo == "ppo"
+    assert len(log(folder, "evaluation")) == 1
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds ranks in /proc")
-def test_a_killed_rank_is_told_and_the_run_goes_on(by_two: Path, tmp_path: Path) -> None:
+def test_a_killed_rank_is_told_and_the_run_goes_on(
+    by_two: tuple[str, Path], tmp_path: Path
+) -> None:
     """SIGKILL of one rank ends the other; resumed, the weights are those of the whole run."""
+    algo, whole_run = by_two
+    config = CONFIGS[algo]
     folder = tmp_path / "run"
-    process = torchrun(["--run", str(folder), *options(CONFIG)])
+    process = torchrun(["--run", str(folder), *options(config)])
     deadline = time.monotonic() + 240
     while not (folder / "log.jsonl").exists() or len(log(folder)) < 2:
         assert time.monotonic() < deadline
@@ -117,13 +150,13 @@ def test_a_killed_rank_is_told_and_the_run_goes_on(by_two: Path, tmp_path: Path)
     process.communicate(timeout=120)
     assert process.returncode != 0
     with pytest.raises(CheckpointError, match="2 ranks, here are 1"):
-        train(CONFIG, folder, resume=True)
+        train(config, folder, resume=True)
     done(torchrun(["--run", str(folder), "--resume"]))
     assert [entry["iteration"] for entry in log(folder)] == [1, 2, 3, 4]
     whole, resumed = (
-        torch.load(path / "checkpoint.pt", weights_only=True) for path in (by_two, folder)
+        torch.load(path / "checkpoint.pt", weights_only=True) for path in (whole_run, folder)
     )
-    for part in ("network", "average"):
+    for part in ("network", "average") if algo == "td" else ("network", "rows"):
         for name, tensor in whole[part].items():
             assert torch.equal(tensor, resumed[part][name]), (part, name)
 
@@ -150,7 +183,31 @@ def test_more_ranks_than_games_are_refused_at_the_start(
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "4")
     with pytest.raises(ConfigError, match=f"{name}: 96 are too few for 4 ranks"):
-        Learner(replace(CONFIG, **{"games": 128, "warm_start_games": 128, name: 96}))
+        learner_of(replace(CONFIG, **{"games": 128, "warm_start_games": 128, name: 96}))
+    with pytest.raises(ConfigError, match="games: 3 are too few for 4 ranks"):
+        learner_of(replace(PPO, games=3))
+
+
+def test_advantages_are_normalised_over_all_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: 1 and 3 here, 5 and 7 there: the mean is 4, the deviation the root of 5."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+
+    def all_reduce(whole: Any) -> None:
+        assert whole.tolist() == [2.0, 4.0, 10.0]
+        whole += torch.tensor([2.0, 12.0, 74.0])
+
+    monkeypatch.setattr("torch.distributed.all_reduce", all_reduce)
+    found = ppo.normalised(torch.tensor([1.0, 3.0]))
+    assert np.allclose(found, np.array([-3.0, -1.0]) / np.sqrt(5.0))
+
+
+def test_every_game_has_one_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    found: list[range] = []
+    for rank in range(3):
+        monkeypatch.setenv("RANK", str(rank))
+        found.append(range(10)[ranks.share(10)])
+    assert found == [range(3), range(3, 6), range(6, 10)]
 
 
 def test_gradients_are_the_mean_over_all_samples(monkeypatch: pytest.MonkeyPatch) -> None:

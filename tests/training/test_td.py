@@ -145,6 +145,23 @@ def test_n_and_n_iterations_are_2n_bit_for_bit() -> None:
     assert all(p.grad_fn is None and p.is_leaf for p in whole.average.parameters())
 
 
+def test_bfloat16_learns_what_float32_does() -> None:
+    """From the same games, nearly; the weights stay in float32."""
+    config = replace(TINY, warm_start_games=64)
+    losses = {}
+    for precision in ("float32", "bfloat16"):
+        learner = Learner(replace(config, precision=precision))
+        batch = learner.player.play(learner.average.compiled(), 0)
+        losses[precision] = [learner.learn(batch) for _ in range(4)]
+        assert {p.dtype for p in learner.network.parameters()} == {torch.float32}
+        assert learner.network(torch.from_numpy(batch.slots[:5]).int()).dtype == torch.float32
+    assert losses["bfloat16"] != losses["float32"]
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.01)
+    assert losses["bfloat16"][-1] < 0.97 * losses["bfloat16"][0]
+    with pytest.raises(ConfigError, match="precision: 'auto' is none of float32, bfloat16"):
+        replace(config, precision="auto")
+
+
 def test_threads_make_no_difference() -> None:
     config = replace(TINY, games=70, iterations=2)
     one, two = (Learner(replace(config, threads=threads)) for threads in (1, 3))
