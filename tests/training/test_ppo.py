@@ -535,7 +535,7 @@ def test_it_learns_from_nothing_to_play_stock_cards(tmp_path: Path) -> None:
     assert np.mean(cards[-5:]) > 2 * np.mean(cards[:5])
 
 
-@pytest.mark.parametrize("players, teams", [(2, 0), (4, 2)])
+@pytest.mark.parametrize(("players", "teams"), [(2, 0), (4, 2)])
 def test_stock_cards_are_counted_whatever_they_pay(players: int, teams: int) -> None:
     """Late in a run they pay nothing any more, and are played all the same."""
     found = []
