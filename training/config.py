@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from skipbo_env.agents.heuristics import HEURISTICS
+from skipbo_env.agents.turn import MOST_NODES
 from skipbo_env.rules import Rules
 
 _Settings = TypeVar("_Settings", bound="Settings")
@@ -198,7 +199,7 @@ class Config(Settings):
         "warm_start": (0, 10**6),
         "warm_start_games": (1, 10**6),
         "noise": (0.0, 1.0),
-        "max_nodes": (1, 4096),
+        "max_nodes": (1, MOST_NODES),
         "rival_share": (0.0, 1.0),
         "past_every": (1, 10**9),
         "past_kept": (1, 1000),
@@ -279,7 +280,7 @@ class PpoConfig(Settings):
         "teach_lr": (1e-9, 1.0),
         "teach_epochs": (1, 1000),
         "teach_temperature": (0.0, 100.0),
-        "max_nodes": (1, 4096),
+        "max_nodes": (1, MOST_NODES),
     }
 
     def __post_init__(self) -> None:

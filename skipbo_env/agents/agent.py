@@ -59,7 +59,7 @@ from skipbo_env.agents.search import (
     TurnEnder,
     Workers,
 )
-from skipbo_env.agents.turn import MAX_NODES, best_endings, fill_ending, search
+from skipbo_env.agents.turn import MAX_NODES, MOST_NODES, best_endings, fill_ending, search
 from skipbo_env.checks import is_whole, shown
 from skipbo_env.engine import layout, moves
 from skipbo_env.game import Game
@@ -76,7 +76,7 @@ SEARCH_OPTIONS = {
     "budget_ms": (1, MAX_BUDGET_MS),
     "candidates": (1, 32),
     "turns": (0, 1000),
-    "nodes": (1, MAX_NODES),
+    "nodes": (1, MOST_NODES),
     "threads": (1, 64),
 }
 NAMED = (*heuristics.HEURISTICS, "planner", "best", *(f"level:{level}" for level in LEVELS))
@@ -872,7 +872,7 @@ def make_agent(
         _no_options(text, options)
         return RuleAgent(base, seed=seed)
     if base == "planner":
-        max_nodes = _option(text, options, "max_nodes", MAX_NODES)
+        max_nodes = _option(text, options, "max_nodes", MOST_NODES)
         _no_options(text, options)
         return TurnAgent(None, name=text, max_nodes=max_nodes or MAX_NODES)
     method, colon, name = base.partition(":")
@@ -896,7 +896,7 @@ def make_agent(
         return PolicyAgent(model, name=text)
     if method == "turn":
         level = None if model is None else _option(text, options, "level", len(LEVELS))
-        max_nodes = _option(text, options, "max_nodes", MAX_NODES)
+        max_nodes = _option(text, options, "max_nodes", MOST_NODES)
         flips = None if model is None else _option(text, options, "flips", 1, 0)
         _no_options(text, options)
         if level is not None:

@@ -278,6 +278,8 @@ def test_what_is_suggested_is_what_is_played(rules: Rules) -> None:
     looked = followed = 0
     for game in played(rules)[:60]:
         value, _ = search_flips(game.state, network, flips, MAX_NODES, True, STREAM, 0, 0.0)
+        if flips.outer.info[0] == MAX_NODES:  # cut off; a move's own search may find more
+            continue
         looked += int(flips.found[0]) > 0
         suggested = agent.suggest(game)["moves"]
         assert suggested[0]["win"] == pytest.approx(value, abs=1e-6)
