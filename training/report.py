@@ -301,7 +301,7 @@ def measure(
                 name = f"{before.name} {before.sha256[:8]}"
             measured["previous"] = line(previous, name, rules, games // 2)
         agent = TurnAgent(model)
-        measured["calibration"] = calibration(agent, rules, max(games // 20, 20))
+        measured["calibration"] = calibration(agent, rules, max(games // 20, min(games, 1000)))
         measured["thinking"] = think_times(agent, rules)
     if policy:
         measured["policy"] = policy

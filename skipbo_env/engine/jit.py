@@ -104,7 +104,8 @@ class _Announcement(event.Listener):
         if not self.made and event.data["dispatcher"].py_func in self.kernels:
             self.made = True
             print(
-                "skipbo: compiling the engine for this CPU, once; this may take a minute or more",
+                "skipbo: compiling what this needs of the engine, once on this machine; "
+                "it may take a minute or more",
                 file=sys.stderr,
                 flush=True,
             )

@@ -73,7 +73,7 @@ def test_an_edited_callee_in_another_file_is_compiled_anew(tmp_path: Path) -> No
 def test_only_a_run_that_compiles_says_so_in_one_line(tmp_path: Path) -> None:
     told, lines = run(PACKAGE.parent, tmp_path / "cache")
     assert len(lines) == 1
-    assert lines[0].startswith("skipbo: compiling the engine")
+    assert lines[0].startswith("skipbo: compiling what this needs")
     assert run(PACKAGE.parent, tmp_path / "cache") == (told, [])
 
 
