@@ -290,15 +290,16 @@ def _suggestions(agent: str | None) -> list[bytes]:
     return [request("POST", "/v1/suggest", {"position": p, **named}) for p in positions()]
 
 
-def _agents(service: Service) -> list[dict[str, Any]]:
+def _agent_by(service: Service, method: str) -> str | None:
+    """The first agent of a method that plays at the positions' table, of two."""
     with Client(service.port) as client:
-        listed: list[dict[str, Any]] = jsonlib.loads(client.get("/v1/agents")[1])["agents"]
-    return listed
+        listed = jsonlib.loads(client.get("/v1/agents")[1])["agents"]
+    return next((a["name"] for a in listed if (a["method"], a["players"]) == (method, 2)), None)
 
 
 def check_rates(service: Service, clients: int, rounds: int) -> dict[str, Any]:
     """Suggestions a second beside the empty endpoint's requests, in turns, medians of rounds."""
-    policy = next((a["name"] for a in _agents(service) if a["method"] == "policy"), None)
+    policy = _agent_by(service, "policy")
     asked = {"empty": [request("GET", _EMPTY)] * 600, "turn": _suggestions(None)}
     if policy is not None:
         asked["policy"] = _suggestions(policy)
@@ -347,7 +348,7 @@ def check_soak(service: Service, clients: int, seconds: float) -> dict[str, Any]
 
 def check_health(service: Service, clients: int, seconds: float) -> dict[str, Any]:
     """/healthz while costly work saturates the service: searches, or reviews where none is."""
-    search = next((a["name"] for a in _agents(service) if a["method"] == "search"), None)
+    search = _agent_by(service, "search")
     if search is not None:
         options = {"agent": search, "budget_ms": 300}
         costly = [request("POST", "/v1/suggest", {"position": p, **options}) for p in positions(20)]
