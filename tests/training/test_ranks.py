@@ -123,7 +123,8 @@ def test_two_ranks_play_the_games_of_one(by_two: tuple[str, Path], tmp_path: Pat
     loss = "loss" if algo == "td" else "value_loss"
     assert two[0][loss] == pytest.approx(alone[loss], rel=0.1)
     assert [entry["iteration"] for entry in two] == [1, 2, 3, 4]
-    assert two[-1][loss] < two[0][loss] or algo == "ppo"
+    if algo == "td":  # PPO's policy moves on, and its value loss with it
+        assert two[-1][loss] < two[0][loss]
     assert len(log(folder, "evaluation")) == 1
 
 
