@@ -482,7 +482,7 @@ class Learner:
         actions = np.empty(games, np.int64)
         for t in range(steps + 1):
             masks = self.infos["action_mask"]
-            arrange_rows(self.observations, masks, self.rules.boards, orders, arranged)
+            arrange_rows(env.states, self.observations, masks, orders, arranged)
             inputs = torch.from_numpy(arranged).to(device, low, copy=True)
             with torch.no_grad(), self.autocast():
                 logits, values = self.network(inputs)

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skipbo_env.engine.bits import popcount
-from skipbo_env.engine.jit import kernel
+from skipbo_env.engine.jit import inlined, kernel
 from skipbo_env.engine.layout import (
     AT_DISCARDS,
     BOARD,
@@ -188,44 +188,74 @@ def board_slots(state, k):
     return S_SEATS + state[PLAYERS] - 1 + BOARD_SLOTS * k
 
 
-@kernel
-def _missing(state, board, b, target, limit, hand):
-    """Cards that the board's discard piles and a hand (bit c for kind c) lack to bring building
-    pile b to the target, counted up to the limit; and as bits the discard piles that it used.
+@inlined
+def missing_from(state, rank, target, limit, hand, cells, depths, tops):
+    """Cards that discard piles and a hand lack for all ranks from one up to the one before the
+    target, counted up to the limit; and as bits the discard piles that it used.
+
+    Args:
+        state: the game.
+        rank: the first rank, 1 to 12.
+        target: where to stop, 1 to 12.
+        limit: the count that is enough.
+        hand: kinds that may be played beside the discard piles, as `hand_bits`.
+        cells: four cells of the state, where each discard pile's cards begin.
+        depths: how many cards it has.
+        tops: its top; not read from its cell, so that it may be one that is not laid yet.
     """
-    first_pile = state[AT_DISCARDS] + 4 * ((board - BOARD) // BOARD_CELLS) * state[DECK]
-    d0 = state[board + DEPTH]
-    d1 = state[board + DEPTH + 1]
-    d2 = state[board + DEPTH + 2]
-    d3 = state[board + DEPTH + 3]
-    t0 = state[board + TOP]
-    t1 = state[board + TOP + 1]
-    t2 = state[board + TOP + 2]
-    t3 = state[board + TOP + 3]
+    c0, c1, c2, c3 = cells
+    d0, d1, d2, d3 = depths
+    t0, t1, t2, t3 = tops
     missing = 0
     used = 0
-    rank = state[HEIGHT + b] + 1
     while rank != target and missing < limit:
         if t0 == rank:
             d0 -= 1
             used |= 1
-            t0 = state[first_pile + d0 - 1] if d0 > 0 else 0
+            t0 = state[c0 + d0 - 1] if d0 > 0 else 0
         elif t1 == rank:
             d1 -= 1
             used |= 2
-            t1 = state[first_pile + state[DECK] + d1 - 1] if d1 > 0 else 0
+            t1 = state[c1 + d1 - 1] if d1 > 0 else 0
         elif t2 == rank:
             d2 -= 1
             used |= 4
-            t2 = state[first_pile + 2 * state[DECK] + d2 - 1] if d2 > 0 else 0
+            t2 = state[c2 + d2 - 1] if d2 > 0 else 0
         elif t3 == rank:
             d3 -= 1
             used |= 8
-            t3 = state[first_pile + 3 * state[DECK] + d3 - 1] if d3 > 0 else 0
+            t3 = state[c3 + d3 - 1] if d3 > 0 else 0
         elif not hand >> rank & 1:
             missing += 1
         rank = rank + 1 if rank < 12 else 1
     return missing, used
+
+
+@inlined
+def pile_cells(state, board):
+    """Four cells: where the cards of each of a board's discard piles begin."""
+    deck = state[DECK]
+    first = state[AT_DISCARDS] + 4 * ((board - BOARD) // BOARD_CELLS) * deck
+    return first, first + deck, first + 2 * deck, first + 3 * deck
+
+
+@kernel
+def _missing(state, board, b, target, limit, hand):
+    """`missing_from` for a building pile as it stands and the board's discard piles."""
+    depths = (
+        state[board + DEPTH],
+        state[board + DEPTH + 1],
+        state[board + DEPTH + 2],
+        state[board + DEPTH + 3],
+    )
+    tops = (
+        state[board + TOP],
+        state[board + TOP + 1],
+        state[board + TOP + 2],
+        state[board + TOP + 3],
+    )
+    rank = state[HEIGHT + b] + 1
+    return missing_from(state, rank, target, limit, hand, pile_cells(state, board), depths, tops)
 
 
 @kernel(brief=True)

@@ -25,7 +25,7 @@ from skipbo_env.agents import (
 )
 from skipbo_env.agents.agent import model_for
 from skipbo_env.agents.models import empty_network
-from skipbo_env.agents.network import VERSION
+from skipbo_env.agents.network import VERSION, chain, hand_bits
 from skipbo_env.agents.policy import (
     ORDER,
     POLICY_VERSION,
@@ -38,6 +38,8 @@ from skipbo_env.agents.policy import (
     real_action,
 )
 from skipbo_env.engine import layout
+from skipbo_env.engine.moves import A_END, A_END2, A_PASS
+from skipbo_env.engine.observe import seen_board
 from skipbo_env.suggestion import ask
 from tests.skipbo_env.test_agents import IDS, TABLES, states
 
@@ -69,20 +71,18 @@ def arranged(game: Game) -> tuple[np.ndarray, np.ndarray]:
     order = np.zeros(ORDER, np.int64)
     out = np.zeros(num_inputs(game.rules), np.float32)
     features = game.observation(game.player)
-    arrange(features, game.mask(), game.rules.boards, order, out)
+    arrange(game.state, features, game.mask(), order, out)
     return out, order
 
 
-def with_piles_moved(game: Game, rng: np.random.Generator) -> Game:
+def with_piles_moved(game: Game, building: Any, discard: list[Any]) -> Game:
     """The same game with building piles, and each board's discard piles, in another order."""
     other = game.clone()
     state, before = other.state, game.state
-    piles = rng.permutation(4)
     for first in (layout.HEIGHT, layout.WILD_BITS):
-        state[first : first + 4] = before[first : first + 4][piles]
+        state[first : first + 4] = before[first : first + 4][building]
     deck = int(state[layout.DECK])
-    for board in range(game.rules.boards):
-        piles = rng.permutation(4)
+    for board, piles in enumerate(discard):
         for part in (layout.DEPTH, layout.TOP):
             first = layout.board_at(board) + part
             state[first : first + 4] = before[first : first + 4][piles]
@@ -100,7 +100,8 @@ def test_the_arranged_table_is_the_same_for_every_order_of_the_piles(rules: Rule
     rng = np.random.default_rng(1)
     moved = 0
     for game in states(rules, 2, 29):
-        other = with_piles_moved(game, rng)
+        orders = [rng.permutation(4) for _ in range(1 + game.rules.boards)]
+        other = with_piles_moved(game, orders[0], orders[1:])
         ours, order = arranged(game)
         theirs, other_order = arranged(other)
         assert np.array_equal(ours, theirs)
@@ -111,6 +112,65 @@ def test_the_arranged_table_is_the_same_for_every_order_of_the_piles(rules: Rule
             real = [int(real_action(action, placed)) for action in legal]
             assert sorted(real) == table.legal_actions()
     assert moved
+
+
+def share(missing: int, wilds: int) -> float:
+    """What the network sees of so many missing cards, with so many wilds in hand."""
+    if missing <= wilds:
+        return max(1 - missing / 16, 0.5)
+    return 0.5 ** (missing - wilds)
+
+
+@pytest.mark.parametrize("rules", TABLES, ids=IDS)
+def test_nearness_is_that_of_the_table_after_each_action(rules: Rules) -> None:
+    """How many cards the own stock top lacks, and the next opponent's, is counted again on a game
+    in which the action was done, by what the value network counts with.
+    """
+    seen = dict.fromkeys(("play", "discard"), 0)
+    n = num_outputs(rules)
+    for game in states(rules, 2, 7):
+        state, player = game.state, game.player
+        boards = [
+            (seen_board(state, player, k) - layout.BOARD) // layout.BOARD_CELLS
+            for k in range(rules.boards)
+        ]
+        # With the piles where the network sees them: of equal tops the first one is taken.
+        _, order = arranged(game)
+        by_board: list[Any] = [np.arange(4)] * rules.boards
+        following = 2 if rules.teams else 1
+        for k in (0, following):
+            by_board[boards[k]] = order[4 + 4 * k : 8 + 4 * k]
+        game = with_piles_moved(game, order[:4], by_board)
+        out, order = arranged(game)
+        assert order[:8].tolist() == [0, 1, 2, 3] * 2
+        own, other, legal = out[-3 * n : -2 * n], out[-2 * n : -n], out[-n:]
+        assert not own[legal == 0].any()
+        assert not other[legal == 0].any()
+        for action in np.flatnonzero(legal).tolist():
+            real = int(real_action(action, order))
+            after = game.clone()
+            after.apply(real)
+            hand = layout.HEADER + layout.HAND_CELLS * player
+            if real < 4:  # the card below is not known
+                assert own[action] == 1.0
+                continue
+            if after.state[hand] > game.state[hand]:  # refilled
+                continue
+            for k, found in ((0, own[action]), (following, other[action])):
+                board = layout.board_at(boards[k])
+                top = int(game.state[board + layout.STOCK_TOP])
+                bits = hand_bits(after.state, player) if k == 0 else 0
+                wilds = int(after.state[hand + layout.WILD]) if k == 0 else 0
+                missing = chain(after.state, board, bits)[0] // 13
+                if top == layout.WILD:
+                    expected = 1.0
+                elif top == 0:
+                    expected = 0.0
+                else:
+                    expected = share(missing, wilds)
+                assert found == pytest.approx(expected)
+            seen["discard" if A_END <= real < A_PASS or real >= A_END2 else "play"] += 1
+    assert min(seen.values()) > 0
 
 
 @pytest.mark.parametrize("rules", TABLES, ids=IDS)

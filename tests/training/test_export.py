@@ -92,7 +92,7 @@ def test_onnx_policy_agrees_with_torch(tmp_path: Path, table: dict[str, int]) ->
     spread = []
     for _ in range(8):
         masks = learner.infos["action_mask"]
-        arrange_rows(learner.observations, masks, learner.rules.boards, orders, inputs)
+        arrange_rows(learner.env.states, learner.observations, masks, orders, inputs)
         (ours,) = session.run(["logits"], {"inputs": inputs})
         with torch.no_grad():
             theirs = learner.network(torch.from_numpy(inputs))[0].numpy()

@@ -263,7 +263,7 @@ def test_compiled_policy_agrees_with_torch(table: dict[str, int]) -> None:
     furthest, spread = 0.0, []
     for _ in range(8):
         masks = learner.infos["action_mask"]
-        arrange_rows(learner.observations, masks, rules.boards, orders, inputs)
+        arrange_rows(learner.env.states, learner.observations, masks, orders, inputs)
         with torch.no_grad():
             logits, _ = learner.network(torch.from_numpy(inputs))
         actions = np.zeros(125, np.int64)
@@ -304,7 +304,7 @@ def test_a_teacher_plays_like_the_agent_and_weighs_the_other_actions() -> None:
     searches = soft = 0
     for _ in range(60):
         masks = learner.infos["action_mask"]
-        arrange_rows(learner.observations, masks, rules.boards, orders, inputs)
+        arrange_rows(learner.env.states, learner.observations, masks, orders, inputs)
         games = [env.game(row) for row in range(20)]
         actions = teacher.act(masks, orders, arranged)
         targets = teacher.targets
