@@ -550,7 +550,7 @@ class RankedMove(Action):
         Literal["best", "tie", "inaccuracy", "mistake", "blunder"] | None,
         Field(
             description="By the win probability lost: less than 0.005 tie, 0.02 inaccuracy, "
-            "0.05 mistake, else blunder; null where there is no estimate."
+            "0.05 mistake, else blunder; the first is best; null for others without an estimate."
         ),
     ]
 
@@ -559,7 +559,13 @@ class AgentUsed(Answer):
     """What made an answer."""
 
     name: str
-    method: str | None = None
+    method: Annotated[
+        str | None,
+        Field(
+            description="'turn' (turn search by a network), 'search', 'policy', 'planner' or "
+            "'rules'; null for an agent that does not tell."
+        ),
+    ] = None
     model: str | None = None
     sha256: Annotated[str | None, Field(description="Of the model's weights.")] = None
 
@@ -583,7 +589,13 @@ class Root(Answer):
             description="Each side's probability to win, by seat or team; null without an estimate."
         ),
     ]
-    expected_stock_left: list[float] | None = None
+    expected_stock_left: Annotated[
+        list[float] | None,
+        Field(
+            description="Cards that each side is expected to have left in the end; null from the "
+            "agents that there are, which do not estimate it."
+        ),
+    ] = None
     raw_win: Annotated[
         Probability | None, Field(description="The mover's, by the network alone, without search.")
     ] = None
@@ -592,9 +604,12 @@ class Root(Answer):
 class Search(Answer):
     """What the search did."""
 
-    samples: int | None
+    samples: Annotated[int | None, Field(description="Rollouts; null without any.")]
     seed: int
-    stopped_by: str | None
+    stopped_by: Annotated[
+        str | None,
+        Field(description="'samples', 'time' or 'win' (at once); null without rollouts."),
+    ]
     elapsed_ms: float
 
 

@@ -317,8 +317,8 @@ def benchmark(
     Args:
         json: one JSON object on stdout, nothing else.
         seconds: CPU-seconds for each rate, a quarter of it for each set of rules.
-        fresh: whether to measure import and compile times, which takes about a minute.
-        peers: whether to measure other environments.
+        fresh: import and compile times too, which take about a minute.
+        peers: other environments too.
         plot: a .png file to draw the rates in.
 
     Returns:

@@ -89,15 +89,20 @@ def run(command: Callable[..., Any] | EntryPoint, name: str, args: Sequence[str]
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read the output has gone; nothing more can be said to them
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except BrokenPipeError:
+        return _nobody_reads()
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("SKIPBO_TRACEBACK"):
             raise
         print(f"skipbo {name}: {_one_line(error, name)}", file=sys.stderr)
         return 2
     return int(code or 0)
+
+
+def _nobody_reads() -> int:
+    """The exit code where whoever read the output has gone, and no traceback after it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
 
 
 def _load(entry: EntryPoint) -> Callable[..., Any]:
@@ -124,7 +129,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # names may hold what its encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     if not args or args[0] in ("-h", "--help", "help"):
-        print(overview())
+        try:
+            print(overview(), flush=True)
+        except BrokenPipeError:
+            return _nobody_reads()
         return 0 if args else 2
     if args[0] == "--version":
         from importlib.metadata import version

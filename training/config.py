@@ -251,20 +251,25 @@ class PpoConfig(Settings):
     """Share of the run after which the stock cards pay nothing any more."""
     teacher: str | None = None
     teach: int = 0
-    """First iterations, which a teacher plays and whose choices are imitated."""
+    """First iterations, in which a teacher's choices are imitated, or its judgement followed."""
+    teach_by: str = "imitation"
+    """How: in games that the teacher plays, by doing the same; or (judgement) in games that the
+    learner plays, by losing little of what the teacher finds each action worth.
+    """
     teach_lr: float = 1e-3
     """Learning rate at their start; it goes along a cosine to lr."""
     teach_epochs: int = 3
     """Passes over the decisions of each of them."""
     teach_temperature: float = 0.0
     """How much less good than the teacher's an action may be and still be imitated: the temperature
-    of a softmax over the logits of what each leads to; 0 for the teacher's alone.
+    of a softmax over the logits of what each leads to; 0 for the teacher's alone. By imitation.
     """
     max_nodes: int = 256
     precision: str = "auto"
 
     algo: ClassVar[str] = "ppo"
     precisions: ClassVar[tuple[str, ...]] = ("auto", "float32", "bfloat16")
+    ways: ClassVar[tuple[str, ...]] = ("imitation", "judgement")
     bounds: ClassVar[dict[str, tuple[float, float]]] = {
         **Settings.bounds,
         "steps": (1, 10**5),
@@ -287,6 +292,8 @@ class PpoConfig(Settings):
         super().__post_init__()
         if self.teach and self.teacher is None:
             raise ConfigError("teacher: needs an agent to imitate for the first iterations (teach)")
+        if self.teach_by not in self.ways:
+            raise ConfigError(f"teach_by: {self.teach_by!r:.40} is none of {', '.join(self.ways)}")
 
 
 KINDS: dict[str, type[Settings]] = {kind.algo: kind for kind in (Config, PpoConfig)}

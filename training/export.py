@@ -82,7 +82,8 @@ def command_of(config: Settings) -> str:
 def _about(config: Settings) -> tuple[str, str]:
     """Which network it is, and how it plays and learned."""
     if isinstance(config, PpoConfig):
-        taught = f", first by imitating {config.teacher}" if config.teach else ""
+        how = "imitating" if config.teach_by == "imitation" else "the judgement of"
+        taught = f", first by {how} {config.teacher}" if config.teach else ""
         return "policy", (
             f"which picks an action\nin one forward pass. PPO self-play by `skipbo train --algo "
             f"ppo`{taught}; the settings are in config.json."

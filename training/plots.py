@@ -157,6 +157,13 @@ def opponents_of(lines: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(found)
 
 
+def _line(axes: Any, x: Any, values: Any, colour: str, name: str) -> None:
+    """A noisy curve faint, a smooth one over it; a single value is a dot."""
+    single = "o" if len(values) == 1 else None
+    axes.plot(x, values, color=colour, alpha=0.22, linewidth=0.7)
+    axes.plot(x, _smooth(values), color=colour, linewidth=1.6, label=name, marker=single)
+
+
 def draw_runs(
     path: str | os.PathLike[str],
     runs: Sequence[tuple[str, Sequence[Mapping[str, Any]]]],
@@ -210,11 +217,9 @@ def draw_runs(
             at, values = _columns(lines, "train", [key, number])
             if not len(at):  # another learner's number
                 continue
-            axes.plot(at * scale, values, color=colour, alpha=0.22, linewidth=0.7)
-            axes.plot(at * scale, _smooth(values), color=colour, linewidth=1.6, label=name)
+            _line(axes, at * scale, values, colour, name)
         at, values = _columns(lines, "train", [key, "decisions_per_s"])
-        speed.plot(at * scale, values, color=colour, alpha=0.22, linewidth=0.7)
-        speed.plot(at * scale, _smooth(values), color=colour, linewidth=1.6, label=name)
+        _line(speed, at * scale, values, colour, name)
     label = X_AXES[x]
     _plain(win, f"Win rate against {', '.join(sorted(shown)) or '(not evaluated yet)'}", label)
     for axes, number in zip(curves, told, strict=True):

@@ -10,7 +10,10 @@ right for any number of players and teams.
 On the win alone the first policies never start: nearly all their games deadlock. So each stock card
 played pays a share of `shaping` at first, which falls to nothing. Or a teacher plays the first
 iterations and is imitated: what it does, and where it searches also the actions that it finds
-nearly as good.
+nearly as good. Or the policy plays them, and a teacher's search says of each legal action what it
+is worth: what is made smaller then is how much the policy loses by that judgement in the mean, with
+all actions weighed at once (as in AggreVaTe; Ross and Bagnell, 2014, arXiv:1406.5979) where PPO has
+one noisy sample.
 
 Everything random comes from (seed, iteration), and a checkpoint holds the games, so a run on one
 thread can be stopped and resumed without a trace. Under torchrun every rank plays a stretch of the
@@ -21,6 +24,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -53,7 +57,18 @@ from skipbo_env.agents.policy import (
 )
 from skipbo_env.agents.turn import new_work, search, write_path
 from skipbo_env.engine.jit import kernel
-from skipbo_env.engine.moves import A_DISCARD2, A_HAND, A_STOCK2, legal_words
+from skipbo_env.engine.layout import HEIGHT, PLAYER, TOP
+from skipbo_env.engine.moves import (
+    A_DISCARD2,
+    A_END,
+    A_END2,
+    A_HAND,
+    A_PASS,
+    A_STOCK2,
+    legal_words,
+    other_board,
+    own_board,
+)
 from training import ranks
 from training.checkpoint import CheckpointError, load
 from training.config import ConfigError, PpoConfig
@@ -62,6 +77,7 @@ from training.network import PolicyNetwork, check_device
 from training.start import runs_up_to
 
 ENDINGS = 48  # that a teacher's search tells apart
+JUDGED = 20.0  # weight of a lost win probability, as long a gradient as PPO's with its deviation 1
 
 
 def distribution(logits: torch.Tensor, masks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -249,8 +265,71 @@ def teach(
             _weigh(work, inverse, temperature, target)
 
 
+@kernel
+def _twin_value(state, work, action):
+    """The logit of an action that a search did not look at, as its mirror image's is the same: the
+    play on another building pile as high, or the discard on another empty pile.
+    """
+    pile = action & 3 if action < A_PASS else (action - A_STOCK2) & 3
+    found = -np.inf
+    for k in range(4):
+        if A_END <= action < A_PASS or action >= A_END2:
+            board = own_board(state, state[PLAYER])
+            if action >= A_END2:
+                board = other_board(state, state[PLAYER])
+            same = state[board + TOP + pile] == 0 and state[board + TOP + k] == 0
+        else:
+            same = state[HEIGHT + pile] == state[HEIGHT + k]
+        if same:
+            found = max(found, work.first_values[action - pile + k])
+    return found
+
+
+@kernel
+def judge(states, masks, orders, net, work, max_nodes, streams, targets, start, stop):
+    """What a teacher's search finds each legal action worth, beside the best, in some of the games.
+
+    Args:
+        states: int32 (games, cells), none over.
+        masks: int8 (games, actions).
+        orders: int64 (games, ORDER), see `policy.arrange`.
+        net: the network of the turn search.
+        work: its scratch space, which notes the best ending after each first action.
+        max_nodes: for the turn search.
+        streams: uint64 (games,), unused.
+        targets: float32 (games, arranged actions), filled: the win probability that an action
+            gives away, below 0; 0 for the best and for those that are not legal. What the search
+            did not come to counts as the worst that it found.
+        start: the first game of this call.
+        stop: the game after its last.
+    """
+    for i in range(start, stop):
+        target = targets[i]
+        search(states[i], net, work, max_nodes, streams, i, 0.0)
+        best, worst = 0.0, 1.0
+        for a in range(len(target)):
+            real = real_action(a, orders[i])
+            target[a] = -1.0
+            if real >= masks.shape[1] or not masks[i, real]:
+                continue
+            logit = np.float64(work.first_values[real])
+            if logit == -np.inf and real != A_PASS:
+                logit = _twin_value(states[i], work, real)
+            if logit != -np.inf:
+                target[a] = 1.0 / (1.0 + np.exp(-logit))
+                best = max(best, np.float64(target[a]))
+                worst = min(worst, np.float64(target[a]))
+        worst = min(worst, best)
+        for a in range(len(target)):
+            real = real_action(a, orders[i])
+            if real >= masks.shape[1] or not masks[i, real]:
+                target[a] = 0.0
+            else:
+                target[a] = (target[a] if target[a] >= 0.0 else worst) - best
+
+
 class Teacher:
-    """Whoever is imitated: a rule-based agent, the planner, or a model's turn search.
+    """Whoever is imitated, or judges: a rule-based agent, the planner, or a model's turn search.
 
     Raises:
         ConfigError: no such agent, or one that does not play these rules.
@@ -262,6 +341,8 @@ class Teacher:
             if not isinstance(agent, (RuleAgent, TurnAgent)):
                 raise AgentError("agent: only rule-based agents and turn search can teach")
             check_plays(agent, config.rules)
+            if config.teach_by == "judgement" and not isinstance(agent, TurnAgent):
+                raise AgentError("agent: only turn search can judge; the others have no values")
         except AgentError as error:
             raise ConfigError(f"teacher: {error}") from None
         if isinstance(agent, TurnAgent):
@@ -274,8 +355,10 @@ class Teacher:
         # A share of the games for each thread, with its own scratch space.
         bounds = np.linspace(0, len(states), min(config.threads, len(states)) + 1).astype(int)
         self.shares = list(pairwise(bounds.tolist()))
+        firsts = config.teach_by == "judgement"
         self.works = [
-            new_work(states[0], self.network, config.max_nodes, ENDINGS) for _ in self.shares
+            new_work(states[0], self.network, config.max_nodes, ENDINGS, firsts=firsts)
+            for _ in self.shares
         ]
         outputs = num_outputs(config.rules)
         self.inverse = np.zeros((len(self.shares), outputs), np.int64)
@@ -318,12 +401,33 @@ class Teacher:
                 *self.shares[k],
             )
 
+        self._share_out(share)
+        return actions
+
+    def judge(self, masks: NDArray[np.int8], orders: NDArray[np.int64]) -> None:
+        """Set `targets` to what each action gives away in every game."""
+
+        def share(k: int) -> None:
+            judge(
+                self.states,
+                masks,
+                orders,
+                self.network,
+                self.works[k],
+                self.config.max_nodes,
+                self.streams,
+                self.targets,
+                *self.shares[k],
+            )
+
+        self._share_out(share)
+
+    def _share_out(self, work: Callable[[int], None]) -> None:
         if len(self.shares) == 1:
-            share(0)
+            work(0)
         else:
             with ThreadPoolExecutor(len(self.shares)) as pool:
-                list(pool.map(share, range(len(self.shares))))
-        return actions
+                list(pool.map(work, range(len(self.shares))))
 
 
 @dataclass
@@ -334,7 +438,7 @@ class Batch:
         inputs: arranged observations and masks, (steps, games, inputs), in the precision that is
             learned in.
         targets: of the arranged table's actions, (steps, games, actions): what the teacher finds
-            good; without one (0,).
+            good, or what each gives away (see `teach` and `judge`); without one (0,).
         actions: of the arranged table.
         logs: log-probability of the action when it was chosen; 0 with a teacher.
         values: what the network said.
@@ -383,7 +487,10 @@ def schedule(config: PpoConfig, iteration: int) -> dict[str, float]:
     if iteration < config.teach:
         cosine = 0.5 * (1.0 + math.cos(math.pi * iteration / config.teach))
         rate = config.lr + (config.teach_lr - config.lr) * cosine
-        return {"lr": rate, "entropy_weight": 0.0, "shaping": config.shaping}
+        weight = config.entropy * (1.0 - iteration / config.teach)
+        if config.teach_by == "imitation":
+            weight = 0.0
+        return {"lr": rate, "entropy_weight": weight, "shaping": config.shaping}
     own = config.iterations - config.teach
     done = min((iteration - config.teach) / max(own - 1, 1), 1.0)
     cosine = 0.5 * (1.0 + math.cos(math.pi * done))
@@ -490,10 +597,11 @@ class Learner:
                 batch.next_values[:] = values.cpu().numpy()
                 batch.next_players[:] = self.infos["player"]
                 break
-            if teacher:
+            if teacher and config.teach_by == "imitation":
                 actions = teacher.act(masks, orders, batch.actions[t])
-                batch.targets[t] = torch.from_numpy(teacher.targets).to(device)
             else:
+                if teacher:
+                    teacher.judge(masks, orders)
                 draw(
                     logits.cpu().numpy(),
                     arranged,
@@ -503,6 +611,8 @@ class Learner:
                     actions,
                     batch.logs[t],
                 )
+            if teacher:
+                batch.targets[t] = torch.from_numpy(teacher.targets).to(device)
             of_own = actions < A_HAND
             of_partner = (actions >= A_STOCK2) & (actions < A_DISCARD2)
             batch.stock_cards += int(np.count_nonzero(of_own | of_partner))
@@ -523,6 +633,7 @@ class Learner:
         """Several passes over the decisions in random order; returns means over the last one."""
         config, device = self.config, self.device
         taught = self.iteration < config.teach
+        imitated = taught and config.teach_by == "imitation"
         now = schedule(config, self.iteration)
         for group in self.optimiser.param_groups:
             group["lr"] = now["lr"]
@@ -569,8 +680,10 @@ class Learner:
                 entropy = -(probs * logs).sum(-1)
                 value_loss = (value - returns[rows]).square()
                 ratio = (log - old[rows]).exp()
-                if targets is not None:
+                if targets is not None and imitated:
                     policy_loss = -(targets[rows] * logs).sum(-1)
+                elif targets is not None:
+                    policy_loss = -JUDGED * (targets[rows] * probs).sum(-1)
                 else:
                     gain = normalised(gained[rows])
                     cut = ratio.clamp(1.0 - config.clip, 1.0 + config.clip)
@@ -595,7 +708,7 @@ class Learner:
         names = ("policy_loss", "value_loss", "entropy", "kl", "clip_share")
         sums = ranks.total(torch.stack(told).sum(0)).tolist() if told else [0.0] * len(names)
         result = {name: s / max(sum(counts), 1) for name, s in zip(names, sums, strict=True)}
-        if taught:  # there is no old policy
+        if imitated:  # there is no old policy
             result["kl"] = result["clip_share"] = 0.0
         spread, left = (variance(part[known]) for part in (all_returns, gains))
         result["explained_variance"] = 1.0 - left / spread if spread > 0 else 0.0

@@ -43,6 +43,7 @@ from training.stats import Z95
 
 SEED = 20_261_130  # of every published match; training and its evaluations use others
 CALIBRATION_SEED = 31_102_026  # of the self-play that no network has learned from
+GAMES = 20_000  # of the longest line, unless told otherwise
 FIRST_UNITS = 25  # deals of each line whose wins are told, for tests to repeat
 BINS = 20
 FLIPS = [MARGIN, COMPARED, BEHIND_NODES, NOTED_BEHIND, LATER]  # other figures, other play
@@ -328,15 +329,19 @@ def _rows(told: list[tuple[str, dict[str, Any]]]) -> str:
 
 def table_of(measured: dict[str, Any]) -> str:
     """The card's results: by turn search, where it has a value network, and by its policy."""
-    parts = []
+    policy = measured.get("policy") or {"results": []}
+    most = max(line["games"] for line in [*measured["results"], *policy["results"]])
+    games = "" if most == GAMES else f" --games {most}"
+    parts = [
+        f"""Every deal is played from every side, and is one observation of the intervals
+([evaluation](../../docs/training.md#evaluation)); seed {measured["seed"]}, by
+`python -m training.report models/{measured["model"]}{games}`."""
+    ]
     if measured["results"]:
         parts.append(_by_turn_search(measured))
-    if measured.get("policy"):
-        told = [(r["against"], r) for r in measured["policy"]["results"]]
-        parts.append(f"""By its policy, one forward pass a decision, in paired games, seed
-{measured["seed"]}, by `python -m training.report models/{measured["model"]}`:
-
-{_rows(told)}""")
+    if policy["results"]:
+        rows = _rows([(line["against"], line) for line in policy["results"]])
+        parts.append(f"By its policy, one forward pass a decision:\n\n{rows}")
     text = "\n\n".join(parts)
     return f"{BEGIN}\n{text}\n{END}"
 
@@ -347,9 +352,7 @@ def _by_turn_search(measured: dict[str, Any]) -> str:
     if previous:
         told.append((f"the release before ({previous['against']})", previous))
     thinking, said = measured["thinking"], measured["calibration"]
-    n = measured["seed"]
-    return f"""Paired games (one deal, seats swapped; the pair is the unit), seed {n}, turn search,
-by `python -m training.report models/{measured["model"]}`:
+    return f"""By turn search:
 
 {_rows(told)}
 
@@ -382,7 +385,7 @@ def main(argv: list[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(prog="python -m training.report", description=__doc__)
     parser.add_argument("folder", type=Path, help="the model's folder")
-    parser.add_argument("--games", type=int, default=20_000, help="games of the longest line")
+    parser.add_argument("--games", type=int, default=GAMES, help="games of the longest line")
     parser.add_argument("--workers", type=int, default=2, help="threads")
     parser.add_argument("--previous", help="the release before: its folder, or an agent")
     parser.add_argument(

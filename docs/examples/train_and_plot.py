@@ -43,7 +43,11 @@ def main() -> None:
     model = train(config, given.folder, progress=show)
     assert model is not None, "stopped before the first evaluation"
     picture = given.folder / "curves.png"
-    draw_runs(picture, [(given.folder.name, read_log(given.folder))])
+    log = read_log(given.folder)
+    done = log[-1]["iteration"]
+    if done < given.iterations:  # by Ctrl-C or a signal
+        print(f"stopped after iteration {done} of {given.iterations}; what follows is of that")
+    draw_runs(picture, [(given.folder.name, log)])
     print(f"learning curves: {picture}")
 
     # The run chose its best network by its own evaluation games: measure on deals of another seed.

@@ -888,7 +888,8 @@ def make_agent(
         method, name = "turn", base
     if method not in METHODS:
         raise AgentError(
-            f"agent: no method {method!r:.40} in {text!r:.80}; the methods are {', '.join(METHODS)}"
+            f"agent: no method {method!r:.40} in {text!r:.80}; the methods are "
+            f"{', '.join(METHODS)}, level, and for code of your own py:MODULE:FACTORY"
         )
     model = None if name == "planner" and method != "policy" else named_model(name, models_dir)
     if model and (method == "policy" or (bare and not options and model.value is None)):

@@ -15,7 +15,8 @@ import pytest
 import torch
 
 from skipbo_env.actions import MOVES
-from skipbo_env.agents import PolicyAgent, load_model, make_agent
+from skipbo_env.agents import PolicyAgent, TurnAgent, load_model, make_agent
+from skipbo_env.agents.agent import _twins
 from skipbo_env.agents.network import evaluate_slots
 from skipbo_env.agents.policy import (
     ORDER,
@@ -346,11 +347,87 @@ def test_a_teacher_plays_like_the_agent_and_weighs_the_other_actions() -> None:
     assert batch.targets.argmax(-1).numpy().tolist() == batch.actions.tolist()
 
 
+@pytest.mark.parametrize(
+    ("teacher", "table"),
+    [("two-player", {}), ("planner", {"players": 3}), ("planner", {"players": 4, "teams": 2})],
+)
+def test_a_teacher_judges_every_legal_action(teacher: str, table: dict[str, int]) -> None:
+    """As the agent does that plays by this search, mirror images included; the games are the
+    learner's own, which draws its actions.
+    """
+    changes = {"teach": 1, "teach_by": "judgement", "max_nodes": 4096, "games": 20, "steps": 60}
+    config = replace(TINY, teacher=teacher, **table, **changes)
+    learner = Learner(config)
+    judging, rules, env = learner.teacher, learner.rules, learner.env
+    assert judging is not None
+    agent = make_agent(teacher)
+    assert isinstance(agent, TurnAgent)
+    agent.flips = False
+    agent.max_nodes = 4096
+    n = num_outputs(rules)
+    orders = np.zeros((20, ORDER), np.int64)
+    inputs = np.zeros((20, num_inputs(rules)), np.float32)
+    twins = worse = 0
+    for _ in range(12):
+        masks = learner.infos["action_mask"]
+        arrange_rows(env.states, learner.observations, masks, orders, inputs)
+        judging.judge(masks, orders)
+        targets = judging.targets
+        assert (targets[inputs[:, -n:] == 0] == 0).all()
+        assert (targets.max(axis=1) == 0).all()
+        for row in range(20):
+            game = env.game(row)
+            legal = game.legal_actions()
+            values = {a: v for a, (v, *_) in agent._judge_all(game, legal).items()}
+            # The same turn, though a tie between equal tops may be counted the other way.
+            values.update({a: values[first] for a, first in _twins(game, legal).items()})
+            best = max(values.values())
+            for a in np.flatnonzero(inputs[row, -n:]).tolist():
+                value = values[int(real_action(a, orders[row]))]
+                assert targets[row, a] == pytest.approx(value - best, abs=1e-5)
+                worse += value < best - 1e-3
+            twins += len(set(values.values())) < len(values)
+        for _ in range(5):
+            learner.observations, *_, learner.infos = env.step(env.sample_actions())
+    assert worse > 200
+    assert twins > 20
+    batch = learner.play()
+    assert (batch.logs < 0).any()
+    assert batch.targets.shape == (60, 20, n)
+    assert (batch.targets.amax(-1) == 0).all()
+
+
+def test_following_a_teachers_judgement_loses_less_by_it() -> None:
+    config = replace(
+        TINY,
+        teacher="planner",
+        teach=12,
+        teach_by="judgement",
+        teach_lr=3e-3,
+        lr=1e-3,
+        games=64,
+        steps=32,
+        batch_size=256,
+        iterations=12,
+        stock_size=5,
+    )
+    learner = Learner(config)
+    batch = learner.play()
+    lost = [learner.learn(batch)["policy_loss"] for _ in range(30)]
+    assert min(lost) > 0
+    assert lost[-1] < 0.5 * lost[0]
+
+
 # Runs ------------------------------------------------------------------------------------------
 
 
 def test_schedule_runs_from_start_to_end() -> None:
     config = replace(PPO_DEFAULT, iterations=12, teach=2, teacher="greedy", shaping_share=0.5)
+    judged = replace(config, teach_by="judgement")
+    assert [schedule(judged, k)["entropy_weight"] for k in (0, 1)] == [
+        config.entropy,
+        config.entropy / 2,
+    ]
     taught = schedule(config, 0)
     assert taught == {"lr": config.teach_lr, "entropy_weight": 0.0, "shaping": config.shaping}
     first, half, last = (schedule(config, iteration) for iteration in (2, 7, 11))
@@ -577,6 +654,7 @@ def test_presets_and_settings_round_trip(tmp_path: Path) -> None:
         ({"opponents": ()}, "opponents"),
         ({"hidden": 20}, "hidden"),
         ({"players": 1}, "players"),
+        ({"teach_by": "hope"}, "teach_by: 'hope' is none of imitation, judgement"),
     ],
 )
 def test_settings_out_of_range_are_refused(changes: dict[str, Any], word: str) -> None:
@@ -597,6 +675,7 @@ def test_unknown_settings_are_refused() -> None:
         ({"teacher": "nobody"}, "teacher: .*nobody"),
         ({"teacher": "search:two-player"}, "teacher: .*only rule-based agents and turn search"),
         ({"teacher": "two-player", "players": 3}, "teacher: .*2 players"),
+        ({"teach_by": "judgement"}, "teacher: .*only turn search can judge"),
         ({"device": "nowhere"}, "device"),
     ],
 )
