@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from flask import Flask, Response, current_app, g, request
-from werkzeug.exceptions import HTTPException, SecurityError
+from werkzeug.exceptions import HTTPException
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import serve.matches
@@ -31,10 +31,11 @@ from serve.operations import json_response, operation, problem_response, registe
 from serve.page import register_page
 from serve.problems import KINDS, Problem
 from serve.service import Agents, Service, service
-from serve.settings import Settings
+from serve.settings import Settings, host_name
 from serve.store import GAMES, IN_MEMORY, MATCHES, Store, default_url
 
 LOG = logging.getLogger("serve")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+)(?::[0-9]{1,5})?")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _KIND_OF_STATUS = {
     400: "bad-request",
@@ -109,7 +110,7 @@ def create_app(
     app.testing = testing
     # Assigned, since Flask presets the key. Each operation lowers it to its own limit.
     app.config["MAX_CONTENT_LENGTH"] = max(limits.BODY, limits.BATCH_BODY, limits.ANALYSIS_BODY)
-    app.config["TRUSTED_HOSTS"] = list(settings.trusted_host) or None
+    app.config["HOSTS"] = frozenset(map(host_name, settings.trusted_host))
     app.config["CORS_ORIGINS"] = frozenset(settings.cors_origin)
     app.url_map.merge_slashes = False
     store = Store(
@@ -211,10 +212,29 @@ def _describe_problem(kind: str) -> Response:
 
 
 def _begin() -> None:
-    """Name a request, and refuse it where its client asks too often."""
+    """Name a request, and refuse it where its Host is another's or its client asks too often."""
     _name_request()
+    _check_host(request.headers.get("Host", ""))
     if (limit := service().rate_limit) is not None and request.path not in _UNLIMITED:
         limit.check(request.remote_addr)
+
+
+def _check_host(host: str) -> None:
+    """Refuse other names than those that are trusted, if any are. Whether the service is well may
+    be asked under any: containers and proxies do so by address.
+
+    Raises:
+        Problem: "untrusted-host".
+    """
+    trusted: frozenset[str] = current_app.config["HOSTS"]
+    if not trusted or request.path in _UNLIMITED:
+        return
+    match = _HOST.fullmatch(host)
+    name = host_name(match[1]) if match else ""
+    labels = name.split(".")
+    names = {name, *("." + ".".join(labels[k:]) for k in range(len(labels)))}
+    if not match or not name or not names & trusted:
+        raise Problem("untrusted-host", f"Host {host[:80]!r} is not trusted.")
 
 
 def _name_request() -> None:
@@ -225,7 +245,7 @@ def _name_request() -> None:
 
 def _finish(response: Response) -> Response:
     """Give an answer the headers that all have, and write the log's line."""
-    if "request_id" not in g:  # an error before the request began, such as a bad Host
+    if "request_id" not in g:  # an error before the request began
         _name_request()
     given = {name.lower() for name, _ in response.headers}
     response.headers.extend(
@@ -286,7 +306,7 @@ def _answer_error(error: Exception) -> Response:
 def _http_problem(error: HTTPException) -> Problem:
     """Flask's and Werkzeug's own errors."""
     status = error.code or 500
-    kind = "untrusted-host" if isinstance(error, SecurityError) else _KIND_OF_STATUS.get(status)
+    kind = _KIND_OF_STATUS.get(status)
     headers = {
         k: v for k, v in error.get_headers() if k.lower() not in ("content-type", "content-length")
     }

@@ -297,6 +297,9 @@ def _rules(body: schemas.GameRequest) -> Rules:
     given = "standard" if body.rules is None else body.rules
     if isinstance(given, dict):
         given = {name: schemas.integral(value) for name, value in given.items()}
+    told = given.get("players") if isinstance(given, dict) else None
+    if body.players is not None and told not in (None, body.players):
+        raise field_problem("impossible-rules", "/players", f"the rules seat {told!r:.40} players")
     try:
         rules = Rules.of(given, body.players)
     except RulesError as error:

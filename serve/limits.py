@@ -19,6 +19,7 @@ BATCH_POSITIONS = 64
 MAX_BUDGET_MS = 2_000
 DEFAULT_BUDGET_MS = 300
 MAX_BATCH_BUDGET_MS = 10_000
+MAX_UNTIMED_BATCH = 16  # positions for a costly agent that no time can be set for
 MAX_SAMPLES = 20_000
 MAX_ANALYSIS_S = 10.0
 MAX_REVIEW_S = 1_800.0  # of a review by an agent that searches, made in the background

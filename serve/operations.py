@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -17,14 +18,22 @@ from flask import Flask, Response, current_app, g, request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 from pydantic_core import to_json as write_json
+from werkzeug.exceptions import HTTPException
 
 from serve import limits
 from serve.problems import Problem, pointer_to
 
+# What reading a broken body raises, beside Werkzeug's own: gunicorn's errors, where it serves.
+_UNREADABLE: tuple[type[Exception], ...] = (OSError,)
+with suppress(ImportError):  # not on Windows
+    from gunicorn.http.errors import ParseException
+
+    _UNREADABLE += (ParseException,)
+
 _Body = TypeVar("_Body", bound=BaseModel)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _ALWAYS = ("too-many-requests", "internal-error")
-_WITH_BODY = ("not-json", "too-large", "unsupported-media-type", "invalid-body")
+_WITH_BODY = ("bad-request", "not-json", "too-large", "unsupported-media-type", "invalid-body")
 
 
 @dataclass(frozen=True)
@@ -182,7 +191,14 @@ def read_body(model: type[_Body], limit: int) -> _Body:
         raise Problem("unsupported-media-type", "send the body without Content-Encoding")
     # One byte more, since Werkzeug cuts a chunked body at the limit instead of refusing it.
     request.max_content_length = limit + 1
-    data = request.get_data(cache=False)  # raises RequestEntityTooLarge, which serve.app answers
+    try:
+        data = request.get_data(cache=False)  # RequestEntityTooLarge is answered by serve.app
+    except HTTPException:
+        raise
+    except _UNREADABLE as error:  # gunicorn's, of chunks or trailers that are none
+        raise Problem("bad-request", "the body's chunks cannot be read") from error
+    if len(data) < (request.content_length or 0):
+        raise Problem("bad-request", "the body is shorter than its Content-Length")
     if len(data) > limit:
         raise Problem("too-large", f"this operation takes {limit} bytes")
     try:

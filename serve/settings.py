@@ -105,7 +105,8 @@ class Settings:
     trusted_host: tuple[str, ...] = _setting(
         "trusted_host",
         (),
-        "Names that the Host header may have; unless given any, on loopback its own.",
+        "Names that the Host header may have, one with a dot before it with all below it; unless "
+        "given any, on loopback its own. /healthz and /readyz answer under any.",
     )
     max_games: Annotated[int, Ge(1)] = _setting(
         "max_games",
@@ -170,7 +171,20 @@ class Settings:
         """Names that the Host header may have; none for any."""
         if self.trusted_host or self.host not in LOOPBACK:
             return self.trusted_host
-        return (*LOOPBACK[:2], "[::1]")
+        return LOOPBACK
+
+
+def host_name(text: str) -> str:
+    """A name of a Host header in the one form that is compared: names have no case, IPv6 addresses
+    stand in brackets, other alphabets as they do on the wire.
+    """
+    name = text.lower().removesuffix(".")
+    if name.count(":") > 1 and not name.startswith("["):
+        return f"[{name}]"
+    try:
+        return name if name.isascii() else name.encode("idna").decode("ascii")
+    except UnicodeError:
+        return name
 
 
 @cache

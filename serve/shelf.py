@@ -58,8 +58,8 @@ class Shelf(Generic[_Thing]):
         Raises:
             Problem: one of `PROBLEMS`.
         """
-        data, revision = service().store.get(self.table, key)
         try:
+            data, revision = service().store.get(self.table, key)
             return self.read(data), revision
         except (ValueError, KeyError, TypeError) as error:
             detail = f"one of the {self.table.name} that this version cannot read any more"

@@ -59,6 +59,7 @@ def _table(name: str, most: int | None = None) -> sa.Table:
 
 GAMES = _table("games")
 MATCHES = _table("matches")
+_ONE_OF = {"games": "game", "matches": "match", "reviews": "review"}
 REVIEWS = _table("reviews", most=200)  # up to a megabyte each
 
 # The schema's history: step k makes version k + 1 of version k. Steps are added, never edited;
@@ -179,7 +180,7 @@ class Store:
             with self._begin(write=False) as connection:
                 row = connection.execute(query).first()
         if row is None:
-            raise Problem("not-found", f"no such {table.name.removesuffix('s')}")
+            raise Problem("not-found", f"no such {_ONE_OF[table.name]}")
         return json.loads(row.data), int(row.revision)
 
     def put(

@@ -55,12 +55,19 @@ def suggest_batch(body: schemas.BatchRequest) -> dict[str, Any]:
     """Rank the moves of 1 to 64 positions.
 
     Each has its own result: a suggestion, or the problem that the position alone would have had.
+    Costly agents whose time cannot be set take 16 positions.
     """
     choice = service().agents.choose(body.agent)
     if body.budget_ms is None and choice.samples_only:  # a share of the time each, at most
         share = min(limits.MAX_BUDGET_MS, limits.MAX_BATCH_BUDGET_MS // len(body.positions))
         choice = replace(choice, options={**choice.options, "budget_ms": share})
     each = {**choice.options, **choice.budget(body.budget_ms)}.get("budget_ms", 0)
+    if choice.costly and "budget_ms" not in choice.takes:
+        most = limits.MAX_UNTIMED_BATCH
+        if len(body.positions) > most:
+            raise field_problem(
+                "invalid-body", "/positions", f"{choice.name} takes {most} positions at most"
+            )
     total = len(body.positions) * int(str(each))
     if total > limits.MAX_BATCH_BUDGET_MS:
         raise field_problem(

@@ -427,7 +427,10 @@ def _rules_of(data: Any) -> Rules:
     try:
         return Rules.from_dict(data)
     except RulesError as error:
-        raise RecordError(str(error), path=("rules", error.field)) from error
+        inside = isinstance(data, Mapping)
+        raise RecordError(
+            str(error), path=("rules", error.field) if inside else ("rules",)
+        ) from error
     except (ValueError, TypeError, RecursionError) as error:
         raise RecordError(f"cannot be read ({type(error).__name__})", path=("rules",)) from error
 

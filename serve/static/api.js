@@ -3,7 +3,8 @@
 /** An error of the service, or its absence (status 0). */
 export class Fault extends Error {
   constructor(status, problem) {
-    super(problem.detail || problem.title || `the service answered ${status}`);
+    // The field that a message begins with is the program's name for it, in "pointer" too.
+    super((problem.detail || problem.title || `the service answered ${status}`).replace(/^\/\S*: /, ""));
     this.status = status;
     this.kind = (problem.type || "").split("/").pop();
     this.problem = problem;

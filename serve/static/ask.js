@@ -33,7 +33,7 @@ export async function open(main) {
 class Ask {
   constructor(main) {
     this.main = main;
-    this.kept = load("ask", { players: "2", fields: {} });
+    this.kept = { players: "2", fields: {}, ...load("ask", {}) };
     this.focused = null;
   }
 
@@ -57,7 +57,7 @@ class Ask {
       const listed = await api.agents();
       this.agent.replaceChildren(h("option", { value: "", text: `the service's own (${listed.default})` }), ...listed.agents.filter(({ name }) => name !== listed.default).map(({ name }) => h("option", { value: name, text: agentName(name) })));
     } catch (fault) {
-      alarm(fault.status === 0 ? "The service does not answer." : fault.message);
+      if (this.result.isConnected) alarm(fault.status === 0 ? "The service does not answer." : fault.message);
     }
   }
 
@@ -179,13 +179,14 @@ class Ask {
     const body = { position: this.position(), top: 12, ...(this.agent.value ? { agent: this.agent.value } : {}) };
     try {
       const answer = await api.suggest(body);
+      if (!this.result.isConnected) return;
       alarm(null);
       this.result.hidden = false;
       this.result.replaceChildren(h("h2", { id: "result-title", text: "Suggestion" }), ...suggestionElements(answer, { own: 0, side: 0, shown: 6 }).flat(2));
       this.result.querySelector("li")?.scrollIntoView({ block: "nearest" });
       announce(bestText(answer, 0));
     } catch (fault) {
-      this.refused(fault);
+      if (this.result.isConnected) this.refused(fault);
     }
   }
 
@@ -195,9 +196,11 @@ class Ask {
       alarm("The service does not answer.");
       return;
     }
-    this.errors.textContent = fault.kind === "unknown-agent" ? `This agent is not available: ${fault.message}` : fault.message;
+    this.result.hidden = true;
     const pointer = (fault.problem.pointer ?? "").replace(/^\/position/, "");
     const control = [...this.controls].find(([name]) => pointer === name || pointer.startsWith(`${name}/`))?.[1];
+    const text = control ? fault.message : fault.problem.detail ?? fault.message; // else it has to name the field
+    this.errors.textContent = fault.kind === "unknown-agent" ? `This agent is not available: ${text}` : text;
     if (control) {
       control.setAttribute("aria-invalid", "true");
       control.focus();

@@ -10,27 +10,55 @@ import { changeSetting, settings } from "./store.js";
 const main = document.getElementById("main");
 let view = null;
 
+let visits = 0; // how often the address has changed: what arrives late for an earlier one is dropped
+
 /** Views that few visits need are fetched when they are. */
-const LATER = {
-  ask: () => import("./ask.js"),
-  score: () => import("./score.js"),
-  review: () => import("./review.js"),
-};
+const LATER = ["ask", "score", "review"];
+
+/** A view's module; a browser remembers one that it could not fetch, so each new try has a name of its own. */
+async function fetched(name) {
+  try {
+    return await import(`./${name}.js`);
+  } catch {
+    return import(`./${name}.js?visit=${visits}`);
+  }
+}
+
+/** What stands behind the page's name in the address; as it is, where it is no proper escape. */
+function idOf(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 async function route() {
+  const visit = (visits += 1);
   const [page, ...rest] = location.hash.slice(1).split("/");
-  const id = decodeURIComponent(rest.join("/"));
+  const id = idOf(rest.join("/"));
   view?.leave?.();
   view = null;
   alarm(null);
-  const name = page in LATER ? page : "play";
+  const name = LATER.includes(page) ? page : "play";
   document.querySelectorAll("nav a").forEach((link) => {
     if (link.dataset.page === (name === "review" ? "play" : name)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   });
   if (name !== "play") {
-    const module = await LATER[name]();
-    view = await module.open(main, id);
+    let module;
+    try {
+      module = await fetched(name);
+    } catch {
+      if (visit !== visits) return;
+      main.replaceChildren();
+      alarm("The service does not answer.", [["Try again", route]]);
+      return;
+    }
+    if (visit !== visits) return;
+    const opened = await module.open(main, id);
+    if (visit === visits) view = opened;
+    else opened?.leave?.();
   } else if (page === "game" && id) {
     view = new Play(main, id);
     await view.load();
@@ -61,7 +89,7 @@ function openSettings() {
       ].map(([key, text]) => [h("dt", { text: key }), h("dd", { text })])),
       h("div", { class: "actions" }, button("Done", () => document.getElementById("dialog").close(), { class: "primary" })),
     ),
-    { onclose: () => (view?.redrawAll ? view.redrawAll() : route()) },
+    { onclose: () => view?.redrawAll?.() },
   );
 }
 

@@ -150,6 +150,7 @@ export function newGameForm({ agents, presets }, onstart) {
       const view = await api.newGame(body);
       save("newgame", { table: table.value, kind: kind.value, seat: Number(seat.value), agents: chosen, match: match.input.checked, target: target.value });
       if (match.input.checked) sheet.begin(body, body.rules.first_player, body.rules.target_score, view.id);
+      if (!submit.isConnected) return; // another view is looked at by now
       alarm(null);
       onstart(view);
     } catch (fault) {
@@ -191,9 +192,11 @@ export async function startView(main) {
   const fill = async () => {
     try {
       const choices = await loadChoices();
-      if (card.isConnected) card.append(newGameForm(choices, (view) => { location.hash = `game/${view.id}`; }));
+      if (!card.isConnected) return;
+      card.append(newGameForm(choices, (view) => { location.hash = `game/${view.id}`; }));
       alarm(null);
     } catch (fault) {
+      if (!card.isConnected) return;
       alarm(fault.status === 0 ? "The service does not answer. Is it running?" : fault.message, [["Try again", fill]]);
     }
   };

@@ -29,6 +29,7 @@ export class Play {
 
   leave() {
     this.left = true;
+    document.getElementById("dialog").close();
     document.removeEventListener("keydown", this.onkey);
   }
 
@@ -63,7 +64,7 @@ export class Play {
       alarm(null);
       this.show(view, { resumed: true });
     } catch (fault) {
-      this.fault(fault);
+      if (!this.left) this.fault(fault);
     }
   }
 
@@ -101,9 +102,9 @@ export class Play {
   }
 
   /** What each seat is called: "You", an agent's name, numbered where it plays twice, or a number. */
-  namesOf(view) {
+  namesOf(view, you = view.seat) {
     return view.agents.map((agent, seat) => {
-      if (seat === view.seat) return "You";
+      if (seat === you) return "You";
       if (agent === null) return `Player ${seat + 1}`;
       const same = view.agents.map((name, other) => (name === agent ? other : null)).filter((other) => other !== null);
       return same.length === 1 ? agentName(agent) : `${agentName(agent)} (${same.indexOf(seat) + 1})`;
@@ -276,6 +277,10 @@ export class Play {
 
   async undo() {
     if (!this.view || this.busy) return;
+    if (this.felt.querySelector(".curtain")) {
+      this.say(this.statusText());
+      return;
+    }
     if (!this.view.can_undo) {
       this.say("Nothing to take back: the last move has shown a hidden card, or ended the turn.");
       return;
@@ -347,12 +352,13 @@ export class Play {
   async newGame() {
     try {
       const choices = await loadChoices();
+      if (this.left) return;
       openDialog("A new game", newGameForm(choices, (view) => {
         document.getElementById("dialog").close();
         location.hash = `game/${view.id}`;
       }));
     } catch (fault) {
-      this.fault(fault);
+      if (!this.left) this.fault(fault);
     }
   }
 
@@ -406,7 +412,7 @@ export class Play {
   drawControls() {
     if (!this.view) return;
     const { view } = this;
-    const canUndo = view.can_undo && !this.busy;
+    const canUndo = view.can_undo && !this.busy && this.felt.querySelector(".curtain") === null;
     const letter = (key) => (settings.letters ? h("kbd", { "aria-hidden": "true", text: key }) : null);
     const items = this.over ? this.resultButtons() : [
       view.legal.some((option) => option.move.type === "pass") && button(["Pass", letter("P")].filter(Boolean), () => this.pass(), { class: "primary", "data-key": "pass" }),
@@ -439,14 +445,19 @@ export class Play {
     ];
   }
 
-  sideNames() {
+  sideNames(names = this.namesOf(this.view)) {
     const { table } = this;
     const sides = table.teams || table.players.length;
-    return Array.from({ length: sides }, (_, side) => listed(table.players.map((_, seat) => seat).filter((seat) => table.sideOf(seat) === side).map((seat) => table.nameOf(seat))));
+    return Array.from({ length: sides }, (_, side) => listed(names.filter((_, seat) => table.sideOf(seat) === side)));
+  }
+
+  /** The sides of the match: where several people share the screen nobody is "You". */
+  matchSides() {
+    return this.sideNames(this.namesOf(this.view, this.view.seats.length > 1 ? null : this.view.seat));
   }
 
   enterScore() {
-    sheet.enter(this.id, this.view.result, this.sideNames());
+    sheet.enter(this.id, this.view.result, this.matchSides());
   }
 
   drawLog() {
@@ -466,7 +477,7 @@ export class Play {
     this.matchPanel.hidden = !sheet.has(match, this.id);
     if (this.matchPanel.hidden) return;
     const won = match.sides ? sheet.winner(match) : null;
-    const sides = match.sides ?? this.sideNames();
+    const sides = match.sides ?? this.matchSides();
     this.matchPanel.replaceChildren(
       h("h2", { id: "match-title", text: "Match" }),
       sheet.sheetTable(sides, match.games.map((game) => game.scores), match.target, `To ${match.target} points`),

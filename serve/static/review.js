@@ -42,6 +42,7 @@ class Review {
       alarm(null);
       this.draw();
     } catch (fault) {
+      if (!this.root.isConnected) return;
       const back = ["Back to the game", () => { location.hash = `game/${this.id}`; }];
       const again = ["Try again", () => this.load()];
       if (fault.status === 0) alarm("The service does not answer.", [again]);

@@ -42,9 +42,9 @@ function begin(root) {
       save(`score.${match.id}`, given);
       save("score.names", given);
       save("score.last", match.id);
-      location.hash = `score/${match.id}`;
+      if (root.isConnected) location.hash = `score/${match.id}`;
     } catch (fault) {
-      explain(fault, () => start(event));
+      if (root.isConnected) explain(fault, () => start(event));
     }
   };
   root.replaceChildren(
@@ -61,9 +61,10 @@ async function show(root, id) {
   try {
     match = await api.loadMatch(id);
   } catch (fault) {
-    explain(fault, () => show(root, id));
+    if (root.isConnected) explain(fault, () => show(root, id));
     return;
   }
+  if (!root.isConnected) return;
   save("score.last", id);
   draw(root, match);
 }
@@ -94,7 +95,7 @@ function entryForm(root, match, names) {
       if (i === side) input.value = "0";
       else if (input.value === "0") input.value = "";
     });
-    const filled = left.every((input) => input.value !== "");
+    const filled = left.every((input) => input.value !== "" && Number.isInteger(Number(input.value)));
     const sum = counts().reduce((total, n, i) => total + (i === side ? 0 : n), 0);
     points.textContent = side === null ? "Nobody scores." : filled ? `${names[side]}: 25 + 5 × ${sum} = ${25 + 5 * sum} points.` : "Enter the cards left in each stock.";
   };
@@ -129,10 +130,12 @@ function entryForm(root, match, names) {
 async function change(root, match, work, told, refused = null) {
   try {
     const changed = await work();
+    if (!root.isConnected) return;
     draw(root, changed);
     announce(told);
     root.querySelector("form select, .actions a")?.focus();
   } catch (fault) {
+    if (!root.isConnected) return;
     if (fault.status === 409 && fault.problem.current) {
       draw(root, fault.problem.current);
       announce("The sheet has changed since; here is how it stands.");

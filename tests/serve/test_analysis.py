@@ -147,6 +147,8 @@ def test_records_that_cannot_be(client: FlaskClient) -> None:
         (broken(events=[*good["events"], {"type": "pass", "player": 0}]), None),
         (broken(events=5), "/events"),
         (broken(rules={"players": 99}), "/rules/players"),
+        (broken(rules=None), "/rules"),
+        (broken(rules="short"), "/rules"),
         (broken(version=2), "/version"),
         (broken(format="pgn"), "/format"),
         (broken(deal=[]), "/deal"),

@@ -298,6 +298,7 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"players": 7}, "impossible-rules", "/players"),
     ({"players": 1}, "invalid-body", "/players"),
     ({"players": 3, "rules": "partners"}, "impossible-rules", "/players"),
+    ({"players": 3, "rules": {"players": 4}}, "impossible-rules", "/players"),
     ({"rules": "nonsense"}, "impossible-rules", "/rules"),
     ({"rules": {"players": 6, "stock_size": 40}}, "impossible-rules", "/rules/stock_size"),
     ({"rules": {"players": 5, "teams": 2}}, "impossible-rules", "/rules/players"),

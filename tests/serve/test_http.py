@@ -255,12 +255,34 @@ def test_preflights_are_answered(open_client: FlaskClient) -> None:
 
 
 def test_other_hosts_are_refused(fakes: None) -> None:
-    client = create_app(
-        testing=True, settings=Settings(trusted_host=("localhost", "127.0.0.1"))
-    ).test_client()
-    assert client.get("/healthz", headers={"Host": "localhost:8000"}).status_code == 200
-    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil", "a b"):
-        response = client.get("/healthz", headers={"Host": host})
+    names = ("localhost", "127.0.0.1", "::1", "Skipbo.Example.org", ".below.example")
+    client = create_app(testing=True, settings=Settings(trusted_host=names)).test_client()
+    for host in (
+        "localhost:8000",
+        "LOCALHOST",
+        "[::1]:8000",
+        "[::1]",
+        "skipbo.example.org:443",
+        "SKIPBO.example.org.",
+        "deep.below.example",
+        "below.example",
+    ):
+        assert client.get("/v1/rules", headers={"Host": host}).status_code == 200, host
+    for host in (
+        "evil.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil",
+        "a b",
+        "",
+        "[::2]",
+        "notbelow.example",
+        "example.org",
+        "localhost:80:80",
+        "evil.example:localhost",
+    ):
+        # A container's check of its health asks by address.
+        assert client.get("/healthz", headers={"Host": host}).status_code == 200
+        response = client.get("/v1/rules", headers={"Host": host})
         assert_problem(response, 400, "untrusted-host")
         assert response.headers["X-Content-Type-Options"] == "nosniff"
         assert response.headers["X-Request-ID"]
@@ -467,7 +489,7 @@ def check_server(server: subprocess.Popen[str], position: dict[str, Any]) -> Non
     assert get(f"{url}/readyz")[1]["status"] == "ready"
     assert get(f"{url}/nothing")[0] == 404
     check_refused_early(int(url.rsplit(":", 1)[1]))
-    evil = urllib.request.Request(f"{url}/healthz", headers={"Host": "evil.example"})
+    evil = urllib.request.Request(f"{url}/v1/rules", headers={"Host": "evil.example"})
     with pytest.raises(urllib.error.HTTPError, match="400"):
         urllib.request.urlopen(evil, timeout=10)
     body = json.dumps({"position": position, "agent": "turn:fake"}).encode()

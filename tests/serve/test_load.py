@@ -75,8 +75,31 @@ def test_what_the_server_itself_refuses_is_a_problem(service: Service) -> None:
         assert b"application/problem+json" in told
         assert json.loads(body)["status"] == status
     # Nothing else is let in either: a name that is not the loopback's.
-    status, body = ask(service, b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+    status, body = ask(service, b"GET /v1/rules HTTP/1.1\r\nHost: evil.example\r\n\r\n")
     assert (status, json.loads(body)["type"]) == (400, "/problems/untrusted-host")
+
+
+def test_a_body_that_breaks_off_or_cannot_be_read_changes_nothing(service: Service) -> None:
+    head = (
+        f"POST /v1/matches HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
+        "Content-Type: application/json\r\n"
+    ).encode()
+    chunked = head + b"Transfer-Encoding: chunked\r\n\r\n"
+    for data in (
+        chunked + b"zz\r\n{}\r\n0\r\n\r\n",
+        chunked + b"2\r\n{}x\r\n0\r\n\r\n",
+        chunked + b"-2\r\n{}\r\n0\r\n\r\n",
+        chunked + b"2\r\n{}\r\n",
+        head + b"Content-Length: 100\r\n\r\n{}",
+    ):
+        with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            answer = connection.makefile("rb").read()
+        if answer:  # waitress closes where nothing more can come
+            told, _, body = answer.partition(b"\r\n\r\n")
+            assert int(told.split()[1]) == 400, data
+            assert json.loads(body)["type"] == "/problems/bad-request"
 
 
 def test_suggestions_under_load_have_no_errors(service: Service) -> None:

@@ -46,7 +46,7 @@ CHROMIUM_ARGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-WIDTHS = [(320, 640), (390, 844), (1280, 860)]
+WIDTHS = [(320, 640), (351, 700), (360, 780), (390, 844), (1280, 860)]
 
 # Files and headers ---------------------------------------------------------------------------
 
@@ -534,6 +534,78 @@ def test_a_service_that_is_gone_an_agent_or_a_game_is_said_so(tab: Tab) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("page", ["ask", "score", "review"])
+def test_a_view_that_comes_late_or_not_at_all(tab: Tab, page: str) -> None:
+    """What was left by then stays away; what the service could not give comes on a new try."""
+    tab.expected = ("ERR_FAILED", "404")
+    tab.deal()
+    game = tab.page.evaluate("location.hash")
+    held: list[Any] = []
+    tab.page.route(f"**/static/{page}.js*", lambda route: held.append(route))
+    tab.page.evaluate(f"location.hash = '{page}/nothing'")
+    while not held:
+        tab.page.wait_for_timeout(20)
+    tab.page.evaluate(f"location.hash = '{game}'")
+    tab.page.wait_for_selector(".hand .spot")
+    held[0].continue_()
+    tab.page.wait_for_timeout(300)
+    assert tab.page.locator(".hand .spot").count() > 0
+    assert tab.page.locator("#alert p").count() == 0
+    tab.page.unroute(f"**/static/{page}.js*")
+
+    tab.page.reload()
+    tab.page.wait_for_selector(".hand .spot")
+    tab.page.route(f"**/static/{page}.js*", lambda route: route.abort())
+    tab.page.evaluate(f"location.hash = '{page}'")
+    tab.page.wait_for_selector("#alert p")
+    assert "does not answer" in tab.text("#alert p")
+    assert tab.page.locator(".hand").count() == 0
+    tab.page.unroute(f"**/static/{page}.js*")
+    tab.page.get_by_role("button", name="Try again").click()
+    tab.page.wait_for_selector("main h1")
+
+
+@pytest.mark.browser
+def test_a_late_answer_for_another_game_changes_nothing(tab: Tab) -> None:
+    tab.expected = ("404",)
+    tab.deal()
+    game = tab.page.evaluate("location.hash")
+    held: list[Any] = []
+    tab.page.route("**/v1/games/slow", lambda route: held.append(route))
+    tab.page.evaluate("location.hash = 'game/slow'")
+    while not held:
+        tab.page.wait_for_timeout(20)
+    tab.page.evaluate(f"location.hash = '{game}'")
+    tab.page.wait_for_selector(".hand .spot")
+    held[0].continue_()
+    tab.page.wait_for_timeout(300)
+    assert tab.page.locator("#alert p").count() == 0
+    assert tab.page.evaluate("localStorage.getItem('skipbo.last')") == f'"{game[6:]}"'
+    tab.open("#game/%E0%A4%A")
+    assert "no game at this address" in tab.text("#alert p")
+
+
+@pytest.mark.browser
+def test_settings_leave_what_was_typed(tab: Tab) -> None:
+    tab.open()
+    tab.page.select_option("[data-key='form:table']", "6")
+    tab.page.locator("summary").click()
+    stock = tab.page.get_by_label("Cards in each stock")
+    stock.fill("3")
+    tab.page.get_by_role("button", name="Settings").click()
+    tab.page.get_by_role("button", name="Done").click()
+    tab.page.wait_for_timeout(100)
+    assert stock.input_value() == "3"
+    assert tab.page.locator("[data-key='form:table']").input_value() == "6"
+    tab.open("#score")
+    tab.page.get_by_label("Name 1").fill("Ada")
+    tab.page.get_by_role("button", name="Settings").click()
+    tab.page.get_by_role("button", name="Done").click()
+    tab.page.wait_for_timeout(100)
+    assert tab.page.get_by_label("Name 1").input_value() == "Ada"
+
+
+@pytest.mark.browser
 def test_axe_finds_nothing_in_both_colour_schemes(tab: Tab) -> None:
     def check(where: str) -> None:
         for scheme in ("light", "dark"):
@@ -646,6 +718,45 @@ def test_several_people_at_one_screen_see_only_their_own_cards(tab: Tab) -> None
 
 
 @pytest.mark.browser
+def test_a_match_of_several_people_names_them_the_same_for_all(tab: Tab) -> None:
+    """And nothing is taken back behind the curtain."""
+    tab.page.route(
+        "**/v1/games",
+        lambda route: route.continue_(
+            post_data=json.dumps(
+                {**(body := route.request.post_data_json), "seed": 3}
+                | {"rules": {**body["rules"], "stock_size": 3, "first_player": 0}}
+            )
+        ),
+    )
+    tab.open()
+    tab.page.select_option("[data-seat='1']", "person:")
+    tab.page.get_by_role("button", name="Deal the cards").click()
+    show = tab.page.get_by_role("button", name="Show my cards")
+    taken_back = False
+    for _ in range(300):
+        tab.page.wait_for_selector(".curtain, .hand .spot, [data-key='result:review']")
+        if tab.page.locator("[data-key='result:review']").count():
+            break
+        if show.count():
+            show.click()
+        if tab.step()["can_undo"] and not taken_back:
+            tab.page.reload()
+            show.wait_for()
+            tab.page.keyboard.press("u")
+            assert tab.page.locator("[data-key='undo'][aria-disabled]").count() == 1
+            tab.page.wait_for_timeout(100)
+            assert not any(url.endswith("/undo") for url in tab.asked)
+            taken_back = True
+    assert taken_back
+    assert tab.page.locator(".match thead th").all_text_contents() == [
+        "Game",
+        "Player 1",
+        "Player 2",
+    ]
+
+
+@pytest.mark.browser
 def test_playing_card_names_on_request(tab: Tab) -> None:
     from playwright.sync_api import expect
 
@@ -685,7 +796,7 @@ def test_the_position_editor_asks_and_says_which_field_is_wrong(tab: Tab) -> Non
     tab.page.wait_for_selector("[aria-invalid='true']")
     assert hand.get_attribute("aria-invalid") == "true"
     assert tab.page.evaluate("document.activeElement.getAttribute('aria-invalid')") == "true"
-    assert "hand" in tab.text(".error-text")
+    assert tab.text(".error-text").startswith("'13' is no card")
 
 
 @pytest.mark.browser
@@ -709,6 +820,27 @@ def test_the_scorekeeper_adds_up_takes_back_and_is_found_again(tab: Tab) -> None
     tab.page.get_by_role("button", name="Take the last game back").click()
     tab.until("document.querySelectorAll('tbody tr').length === 1")
     assert tab.text("tfoot td b") == "70 0"
+
+
+@pytest.mark.browser
+def test_long_names_stay_in_their_columns(tab: Tab) -> None:
+    names = ["Alessandro", "Christine", "Friederike", "Sebastian", "Katharina", "M" * 24]
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    tab.open()
+    tab.page.evaluate(f"localStorage.setItem('skipbo.score.names', '{json.dumps(names)}')")
+    tab.open("#score")
+    tab.page.get_by_label("Points to win").fill("25")
+    tab.page.get_by_role("button", name="Begin").click()
+    tab.page.get_by_label("Who went out").select_option("5")
+    for name in names[:5]:
+        tab.page.get_by_label(f"{name}, cards left").fill("9")
+    tab.page.get_by_role("button", name="Enter this game").click()
+    tab.page.get_by_role("heading", name="won the match").wait_for()
+    for width, height in WIDTHS:
+        tab.page.set_viewport_size({"width": width, "height": height})
+        assert tab.overflow() <= 0, width
+        wide = "[...document.querySelectorAll('th')].filter((e) => e.scrollWidth > e.clientWidth)"
+        assert tab.page.evaluate(f"{wide}.length") == 0, width
 
 
 @pytest.mark.browser

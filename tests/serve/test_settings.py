@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from serve import cli, create_app
-from serve.settings import MATH_THREADS, METRICS_VARIABLE, Settings, one_math_thread
+from serve.settings import MATH_THREADS, METRICS_VARIABLE, Settings, host_name, one_math_thread
 from skipbo_env.cli import run
 
 VALUES: dict[str, tuple[str, Any]] = {
@@ -112,7 +112,8 @@ def test_settings_reach_another_process(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_on_loopback_only_its_own_names_are_trusted() -> None:
-    assert set(Settings().hosts) == {"127.0.0.1", "localhost", "[::1]"}
+    assert set(map(host_name, Settings().hosts)) == {"127.0.0.1", "localhost", "[::1]"}
+    assert host_name("Bücher.Example.") == host_name("xn--BCHER-kva.example")
     assert Settings(host="0.0.0.0").hosts == ()
     assert Settings(trusted_host=("a.example",)).hosts == ("a.example",)
 

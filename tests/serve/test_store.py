@@ -322,6 +322,12 @@ def test_a_game_of_another_version_is_410(file_app: Flask) -> None:
         assert response.status_code == 410
         assert response.get_json()["type"] == "/problems/unreadable-game"
         assert client.get(f"/v1/matches/{kept.add(MATCHES, {'games': 5})}").status_code == 410
+    for table, path in ((GAMES, "games"), (MATCHES, "matches")):
+        key = kept.add(table, {})
+        with kept._engine.begin() as connection:  # a disk's fault, or somebody's hand
+            connection.execute(sa.update(table).where(table.c.id == key).values(data='{"ver'))
+        assert client.get(f"/v1/{path}/{key}").status_code == 410
+    assert client.get("/v1/matches/nothing").get_json()["detail"] == "no such match"
 
 
 PLAYER = """

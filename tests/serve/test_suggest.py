@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import skipbo_env
 from serve import create_app, limits, schemas
+from serve.service import Choice
 from skipbo_env.game import Game
 from skipbo_env.position import Position
 from skipbo_env.rules import PRESETS, Rules
@@ -365,6 +366,16 @@ def test_a_batch_cannot_ask_for_minutes(client: FlaskClient, position: dict[str,
     body = {"positions": [position] * 20, "budget_ms": 2000, "agent": "search:fake"}
     response = client.post("/v1/suggest/batch", json=body)
     assert_problem(response, 422, "invalid-body", "/budget_ms")
+
+
+def test_a_batch_for_a_costly_agent_without_a_time_is_short(
+    client: FlaskClient, position: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Choice, "costly", True)
+    for number, status in ((16, 200), (17, 422)):
+        body = {"positions": [position] * number, "agent": "greedy", "top": 1}
+        assert client.post("/v1/suggest/batch", json=body).status_code == status
+    assert_problem(client.post("/v1/suggest/batch", json=body), 422, "invalid-body", "/positions")
 
 
 def test_agents_and_rules_are_listed(client: FlaskClient) -> None:
