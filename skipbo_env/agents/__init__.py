@@ -14,7 +14,13 @@ from skipbo_env.agents.agent import (
     list_agents,
     make_agent,
 )
-from skipbo_env.agents.models import Model, ModelError, list_models, load_model
+from skipbo_env.agents.models import (
+    Model,
+    ModelError,
+    ending_slots,
+    list_models,
+    load_model,
+)
 
 __all__ = [
     "Agent",
@@ -27,6 +33,7 @@ __all__ = [
     "RuleAgent",
     "SearchAgent",
     "TurnAgent",
+    "ending_slots",
     "list_agents",
     "list_models",
     "load_model",

@@ -23,6 +23,8 @@ from safetensors.numpy import load as load_tensors
 
 from skipbo_env.agents.network import VERSION, Network, network_of, num_rows
 from skipbo_env.agents.policy import POLICY_VERSION, Policy, policy_of
+from skipbo_env.agents.turn import fill_ending, new_work
+from skipbo_env.game import Game
 from skipbo_env.rules import Rules
 
 # The weights' files, and the fields of config.json that tell of them.
@@ -92,6 +94,27 @@ def find_model(name: str, models_dir: str | os.PathLike[str] | None = None) -> P
         if (directory / name / "config.json").is_file():
             return directory / name
     return None
+
+
+def ending_slots(game: Game, action: int) -> NDArray[np.int32] | None:
+    """What a value network sees of an ending: the weight row that each slot holds (see "Model
+    folder" in docs/formats.md). The network's own inputs for other runtimes; the search reaches
+    the same ones in small steps.
+
+    Args:
+        game: the position; its seat to move judges.
+        action: a legal action.
+
+    Returns:
+        int32 (slots,); None where the turn goes on after the action and nothing hidden is seen.
+
+    Raises:
+        IllegalAction: not legal.
+    """
+    action = game.check_action(action)
+    rules = game.rules
+    work = new_work(game.state, empty_network(rules.players, rules.boards, 16, 32), 1)
+    return work.ending.copy() if fill_ending(game.state, action, work) >= 0 else None
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:

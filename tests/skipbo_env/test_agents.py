@@ -1,6 +1,6 @@
 """Agents: rule-based choices are legal under every rule, turn search is what an exhaustive search
-says and sees nothing hidden,
-damaged models are refused."""
+says and sees nothing hidden, damaged models are refused.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from skipbo_env.agents import AgentError, ModelError, TurnAgent, make_agent
+from skipbo_env.actions import IllegalAction
+from skipbo_env.agents import AgentError, ModelError, TurnAgent, ending_slots, make_agent
 from skipbo_env.agents.heuristics import HEURISTICS
 from skipbo_env.agents.models import Model, load_model
 from skipbo_env.agents.network import (
+    FLIP,
+    S_END,
+    TURN_OVER,
     VERSION,
     Network,
     evaluate_slots,
@@ -372,3 +376,27 @@ def test_damaged_models_are_refused(tmp_path: Path) -> None:
 def test_texts_that_name_no_agent(text: str) -> None:
     with pytest.raises(AgentError, match="agent"):
         make_agent(text)
+
+
+def test_ending_slots_are_what_the_search_judges_an_ending_by() -> None:
+    agent = make_agent("two-player")
+    assert isinstance(agent, TurnAgent)
+    agent.flips = False
+    assert agent.model is not None
+    net = agent.model.value
+    assert net is not None
+    kinds = set()
+    for game in states(Rules(), 2, 17):
+        said = {move["action"]: move for move in agent.suggest(game)["moves"]}
+        for action in game.legal_actions():
+            rows = ending_slots(game, action)
+            kinds.add(None if rows is None else int(rows[S_END]))
+            if rows is None or len(said[action]["line"]) > 1 or said[action]["win"] == 1.0:
+                assert rows is not None or len(said[action]["line"]) > 1
+                continue
+            hidden = np.maximum(net.w1[rows].sum(axis=0) + net.b1, 0)
+            logit = np.maximum(hidden @ net.w2 + net.b2, 0) @ net.w3 + net.b3[0]
+            assert 1 / (1 + np.exp(-logit)) == pytest.approx(said[action]["win"], abs=1e-3)
+    assert {None, TURN_OVER, FLIP} <= kinds
+    with pytest.raises(IllegalAction):
+        ending_slots(Game(seed=1), 124)
