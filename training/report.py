@@ -216,7 +216,8 @@ def measure(
         workers: threads.
         previous: the release before, for a match against it in half as many games: its folder, or
             an agent where only the way of playing has changed.
-        kept: an earlier measurement: its lines stand where weights, seed and games are the same.
+        kept: an earlier measurement: what was measured on the same weights, with the same seed and
+            number of games, stands.
         done: lines that a measurement of these weights which was ended had come to.
         save: called after each line with all there are.
     """
@@ -302,8 +303,12 @@ def measure(
                 name = f"{before.name} {before.sha256[:8]}"
             measured["previous"] = line(previous, name, rules, games // 2)
         agent = TurnAgent(model)
-        measured["calibration"] = calibration(agent, rules, max(games // 20, min(games, 1000)))
-        measured["thinking"] = think_times(agent, rules)
+        told, thinking = old.get("calibration") or {}, old.get("thinking")
+        count = max(games // 20, min(games, 1000))
+        if (told.get("games"), told.get("seed")) != (count, CALIBRATION_SEED):
+            told = calibration(agent, rules, count)
+        measured["calibration"] = told
+        measured["thinking"] = thinking or think_times(agent, rules)
     if policy:
         measured["policy"] = policy
     return measured
@@ -389,7 +394,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=2, help="threads")
     parser.add_argument("--previous", help="the release before: its folder, or an agent")
     parser.add_argument(
-        "--keep", action="store_true", help="keep lines of results.json measured on these weights"
+        "--keep", action="store_true", help="keep what results.json has of these weights"
     )
     options = parser.parse_args(argv)
     results, picture = options.folder / "results.json", options.folder / "calibration.png"

@@ -131,11 +131,14 @@ def test_the_report_writes_results_card_and_picture(
     assert results["results"][0]["first"] == {"units": 2, "wins": wins_of(results, short)}
     assert table_of(results) in (folder / "README.md").read_text()
     assert (folder / "calibration.png").stat().st_size > 10_000
-    # Lines of these weights are kept where that is asked for, others are measured.
+    # What was measured of these weights is kept where that is asked for, the rest is measured.
     results["results"][0]["win_rate"] = 0.123
+    results["calibration"]["brier"] = results["thinking"]["mean_ms"] = 0.456
     (folder / "results.json").write_text(json.dumps(results))
     assert main([*words, "--keep"]) == 0
-    assert json.loads((folder / "results.json").read_text())["results"][0]["win_rate"] == 0.123
+    kept = json.loads((folder / "results.json").read_text())
+    assert kept["results"][0]["win_rate"] == 0.123
+    assert kept["calibration"]["brier"] == kept["thinking"]["mean_ms"] == 0.456
     # So are those of a report that was ended.
     (folder / "results.partial.json").write_text(
         json.dumps(
@@ -156,7 +159,10 @@ def test_the_report_writes_results_card_and_picture(
     results["sha256"] = "another"
     (folder / "results.json").write_text(json.dumps(results))
     assert main([*words, "--keep"]) == 0
-    assert json.loads((folder / "results.json").read_text())["results"][0]["win_rate"] != 0.123
+    again = json.loads((folder / "results.json").read_text())
+    assert again["results"][0]["win_rate"] != 0.123
+    assert again["calibration"]["brier"] != 0.456
+    assert again["thinking"] == THOUGHT
 
 
 def test_the_report_measures_a_policy_beside_the_value_network(
