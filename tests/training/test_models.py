@@ -146,7 +146,7 @@ def test_the_report_writes_results_card_and_picture(
                 "of": {
                     "seed": SEED,
                     "sha256": results["sha256"],
-                    "policy_sha256": "",
+                    "policy_sha256": load_model(folder).policy_sha256,
                     "flips": report.FLIPS,
                 },
                 "lines": [{**results["results"][0], "win_rate": 0.321}],
