@@ -21,6 +21,7 @@ from skipbo_env.checks import shown
 from skipbo_env.engine.layout import PLAYER, REASON, first_player_code
 from skipbo_env.game import Game, seed_to_u64
 from skipbo_env.rules import Rules
+from skipbo_env.state_check import check_state
 
 _KINDS_OF_INTEGER = "iu"
 _KEPT = ("states", "seats", "begun", "deals", "bots", "samples", "unpaid")  # parts of a snapshot
@@ -288,12 +289,15 @@ class SkipBoVectorEnv(VectorEnv):
             (observations, infos), as from `reset`.
 
         Raises:
-            ValueError: a part is missing or of another shape; nothing has changed.
+            ValueError: a part is missing or of another shape, or a row holds no game of these
+                rules; nothing has changed.
         """
         for name in _KEPT:
             part, given = getattr(self._table, name), snapshot.get(name)
             if given is None or (given.shape, given.dtype) != (part.shape, part.dtype):
                 raise ValueError(f"snapshot: {name}: needs {part.dtype} of shape {part.shape}")
+        for row, state in enumerate(snapshot["states"]):  # the compiled engine would crash on them
+            check_state(state, self.rules, f"snapshot: states: row {row}")
         for name in _KEPT:
             getattr(self._table, name)[...] = snapshot[name]
         out = self._fresh()

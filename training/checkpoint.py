@@ -12,7 +12,9 @@ model/             the model folder that the run makes of its best network
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +25,26 @@ from training.files import CheckpointError as CheckpointError
 from training.files import write_atomically
 from training.files import write_json as write_json
 
+# What parts of a checkpoint raise that are of the wrong kind.
+UNFIT = (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
+
+
+def whole(number: Any) -> int:
+    """A count of a checkpoint.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{number!r:.40} is no count")
+    return number
+
 
 def save(path: Path, state: dict[str, Any]) -> None:
     """Save tensors and numbers atomically."""
-    write_atomically(path, lambda file: torch.save(state, file))
+    whole = io.BytesIO()  # a full disk is no OSError of torch's
+    torch.save(state, whole)
+    write_atomically(path, lambda file: file.write(whole.getbuffer()))
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -36,6 +54,9 @@ def load(path: Path) -> dict[str, Any]:
         CheckpointError: missing, cut off, or no checkpoint.
     """
     try:
+        with zipfile.ZipFile(path) as parts:  # whose sums torch does not compare
+            if (broken := parts.testzip()) is not None:
+                raise ValueError(f"{broken} has changed")
         state = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise CheckpointError(f"{path}: there is no checkpoint to resume from") from None
@@ -44,6 +65,18 @@ def load(path: Path) -> dict[str, Any]:
     if not isinstance(state, dict):
         raise CheckpointError(f"{path}: holds no checkpoint")
     return state
+
+
+def load_best(path: Path) -> dict[str, Any]:
+    """What a run keeps of its best network: "score", "network" and "trained".
+
+    Raises:
+        CheckpointError: missing, damaged, or something else.
+    """
+    best = load(path)
+    if not isinstance(best.get("score"), float) or not {"network", "trained"} <= best.keys():
+        raise CheckpointError(f"{path}: is damaged (holds no best network)")
+    return best
 
 
 def settings_of(folder: Path, config: Settings, *, resume: bool) -> Settings:

@@ -25,7 +25,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from training import ranks
-from training.config import ALL_PRESETS, KINDS, Config, PpoConfig, Settings, load_settings
+from training.config import ALL_PRESETS, KINDS, Config, PpoConfig, Settings
 
 SILENT_S = 20.0  # without a terminal a run says at least so often how far it is
 
@@ -99,6 +99,7 @@ def train(
         resume: go on from the folder's last checkpoint, with its settings.
         settings: overrides.
     """
+    from training.checkpoint import settings_of
     from training.run import train as train_run
 
     given = {name: value for name, value in vars(settings).items() if value is not None}
@@ -115,7 +116,7 @@ def train(
     config: Settings = replace(presets[preset], **given)
     folder = run or Path("runs") / (preset if algo == "td" else f"{algo}-{preset}")
     if resume and (folder / "config.json").is_file():
-        config = load_settings(folder / "config.json")
+        config = settings_of(folder, config, resume=True)
     console = Console(stderr=True, quiet=not ranks.is_first())
     with Progress(
         TextColumn("{task.description}"),

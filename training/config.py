@@ -21,6 +21,14 @@ class ConfigError(ValueError):
     """A setting out of range; the message names it."""
 
 
+_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
+    "int": ("a whole number", int),
+    "float": ("a number", (int, float)),
+    "str": ("a text", str),
+    "tuple[str, ...]": ("a list of texts", tuple),
+}
+
+
 @dataclass(frozen=True)
 class Settings:
     """What every learner needs to know."""
@@ -90,6 +98,7 @@ class Settings:
     }
 
     def __post_init__(self) -> None:
+        self._check_types()
         rules = self.rules  # raises for what cannot be played
         del rules
         for name, (low, high) in self.bounds.items():
@@ -109,6 +118,20 @@ class Settings:
             )
         if not self.opponents:
             raise ConfigError("opponents: needs at least one agent")
+
+    def _check_types(self) -> None:
+        """A setting has its annotation's type; whole numbers do as floats."""
+        for item in fields(self):
+            value = getattr(self, item.name)
+            kind = str(item.type).removesuffix(" | None")
+            if value is None and kind != item.type:
+                continue
+            word, types = _TYPES[kind]
+            good = isinstance(value, types) and not isinstance(value, bool)
+            if kind == "tuple[str, ...]":
+                good = good and all(isinstance(part, str) for part in value)
+            if not good:
+                raise ConfigError(f"{item.name}: needs {word}, got {value!r:.40}")
 
     @property
     def rules(self) -> Rules:
@@ -305,15 +328,21 @@ def settings_from(data: dict[str, Any]) -> Settings:
     Raises:
         ConfigError: no such learner, an unknown setting or a value out of range.
     """
+    if not isinstance(data, dict):
+        raise ConfigError(f"needs an object of settings, got {data!r:.40}")
     algo = data.get("algo", Config.algo)
-    if algo not in KINDS:
+    if not isinstance(algo, str) or algo not in KINDS:
         raise ConfigError(f"algo: {algo!r:.40} is none of {', '.join(KINDS)}")
     return KINDS[algo].from_dict(data)
 
 
 def load_settings(path: Path) -> Settings:
     """The settings in a run's config.json; errors as of `settings_from`."""
-    return settings_from(json.loads(path.read_text(encoding="utf-8")))
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ConfigError("is nested too deeply") from None
+    return settings_from(data)
 
 
 DEFAULT = Config()

@@ -70,7 +70,7 @@ from skipbo_env.engine.moves import (
     own_board,
 )
 from training import ranks
-from training.checkpoint import CheckpointError, load
+from training.checkpoint import UNFIT, CheckpointError, load, whole
 from training.config import ConfigError, PpoConfig
 from training.export import export_model
 from training.network import PolicyNetwork, check_device
@@ -812,16 +812,18 @@ class Learner:
                 raise ValueError(f"rows: needs {self.config.games} games")
             rows = {name: part[self.mine] for name, part in rows.items()}
             self.observations, self.infos = self.env.restore(rows)
+            if state["precision"] not in ("float32", "bfloat16"):
+                raise ValueError(f"precision: {state['precision']!r:.40}")
             self.precision = str(state["precision"])
-            self.iteration = int(state["iteration"])
-        except (KeyError, AttributeError, ValueError) as error:
+            self.iteration = whole(state["iteration"])
+        except UNFIT as error:
             raise CheckpointError(f"does not fit these settings ({str(error)[:80]})") from None
 
     def _load(self, state: dict[str, Any]) -> None:
         try:
             self.network.load_state_dict(state["network"])
             self.optimiser.load_state_dict(state["optimiser"])
-            self.totals = dict(state["totals"])
-        except (KeyError, RuntimeError, ValueError) as error:
+            self.totals = {name: float(state["totals"][name]) for name in self.totals}
+        except UNFIT as error:
             text = " ".join(str(error).split())[:80]
             raise CheckpointError(f"does not fit these settings ({text})") from None

@@ -5,9 +5,10 @@ checkpoints, signals.
 from __future__ import annotations
 
 import json
+import math
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -77,6 +78,21 @@ def check_panel(config: Settings) -> None:
             Match("play-first", opponent, config.rules)
         except ValueError as error:
             raise ConfigError(f"opponents: {error}") from None
+
+
+def check_finite(learner: Learner, numbers: Mapping[str, Any]) -> None:
+    """Stop a run that has diverged, before anything of it is kept.
+
+    Raises:
+        CheckpointError: a weight, or a number of the log, is infinite or none.
+    """
+    broken = [name for name, value in numbers.items() if not math.isfinite(value)]
+    broken += [name for name, part in learner.weights().items() if not part.isfinite().all()]
+    if broken:
+        raise checkpoint.CheckpointError(
+            f"iteration {numbers['iteration']}: {broken[0]} is not finite, the run has diverged; "
+            "its last checkpoint and best network stand. Try a lower lr"
+        )
 
 
 def panel(agent: Agent, config: Settings) -> dict[str, dict[str, Any]]:
@@ -183,7 +199,8 @@ def train(
         except checkpoint.CheckpointError as error:
             raise checkpoint.CheckpointError(f"{file}: {error}") from None
         if (folder / "best.pt").exists():
-            best = checkpoint.load(folder / "best.pt")
+            best = checkpoint.load_best(folder / "best.pt")
+        earlier_runs(folder)  # to be told of a damaged file now
         if ranks.is_first():
             checkpoint.cut_log(folder / "log.jsonl", learner.iteration)
             if progress:
@@ -224,12 +241,14 @@ def train(
     with _stop_on_signals(stopping) as stopped:
         stop = False
         while learner.iteration < config.iterations and not stop:
-            log("train", learner.iterate())
+            numbers = learner.iterate()
+            check_finite(learner, numbers)
+            log("train", numbers)
             last = learner.iteration == config.iterations
             if last or learner.iteration % config.eval_every == 0:
                 results = panel(learner.agent(), config)
                 score = results[config.opponents[-1]]["win_rate"]
-                numbers: dict[str, Any] = {"iteration": learner.iteration, **learner.totals}
+                numbers = {"iteration": learner.iteration, **learner.totals}
                 for opponent, result in results.items():
                     numbers[f"win_rate_{opponent}"] = result["win_rate"]
                     numbers[f"low_{opponent}"], numbers[f"high_{opponent}"] = result["interval"]

@@ -105,11 +105,20 @@ class Start(NamedTuple):
 
 
 def earlier_runs(folder: Path) -> list[dict[str, Any]]:
-    """The settings of the runs that a folder's run started from, the first one first."""
+    """The settings of the runs that a folder's run started from, the first one first.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
     file = folder / "earlier.json"
     if not file.exists():
         return []
-    runs: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        runs = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{file}: is damaged ({str(error)[:80]})") from None
+    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
+        raise CheckpointError(f"{file}: is damaged (needs a list of settings)")
     return runs
 
 

@@ -38,7 +38,7 @@ from skipbo_env.agents.play import NETWORK
 from skipbo_env.agents.turn import Work, new_work
 from skipbo_env.engine.layout import State, new_state
 from training import ranks, selfplay
-from training.checkpoint import CheckpointError
+from training.checkpoint import UNFIT, CheckpointError, whole
 from training.config import Config, ConfigError
 from training.export import export_model
 from training.network import ValueNetwork, check_device
@@ -381,13 +381,13 @@ class Learner:
             self.network.load_state_dict(state["network"])
             self.average.load_state_dict(state["average"])
             self.optimiser.load_state_dict(state["optimiser"])
-            self.iteration = int(state["iteration"])
-            self.totals = dict(state["totals"])
+            self.iteration = whole(state["iteration"])
+            self.totals = {name: float(state["totals"][name]) for name in TOTALS}
             past = state.get("past", [])  # older runs have none
             self.player.past = [
                 Network(*(net[name].numpy() for name in Network._fields)) for net in past
             ]
-        except (KeyError, RuntimeError, ValueError) as error:
+        except UNFIT as error:
             text = " ".join(str(error).split())[:80]
             raise CheckpointError(f"does not fit these settings ({text})") from None
 

@@ -4,6 +4,7 @@ learning, and bad input.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from dataclasses import fields, replace
@@ -718,3 +719,91 @@ def test_every_seat_of_every_table_can_learn() -> None:
         agent = learner.agent()
         assert rate(agent, "play-first", learner.rules, 1)["games"] == learner.rules.sides
         assert learner.env.states[0, layout.PLAYERS] == table["players"]
+
+
+def test_damaged_parts_of_a_run_are_refused_before_it_plays(tmp_path: Path) -> None:
+    """A changed block, games that are none, parts of another kind: an error that names the file,
+    no crash, and the run's files stand.
+    """
+    folder = tmp_path / "run"
+    train(replace(TINY, iterations=2, eval_every=2), folder)
+    file = folder / "checkpoint.pt"
+    good = file.read_bytes()
+
+    def refused(name: str) -> None:
+        before = {path.name: path.read_bytes() for path in folder.glob("*.pt")}
+        with pytest.raises(CheckpointError, match=name):
+            train(TINY, folder, resume=True)
+        assert {path.name: path.read_bytes() for path in folder.glob("*.pt")} == before
+
+    for part in (0.1, 0.5, 0.9):
+        at = int(part * len(good))
+        file.write_bytes(good[:at] + bytes(b ^ 255 for b in good[at : at + 999]) + good[at + 999 :])
+        refused("checkpoint.pt: is damaged")
+    state = torch.load(io.BytesIO(good), weights_only=True)
+    zeros = {name: torch.zeros_like(rows) for name, rows in state["rows"].items()}
+    for changes in (
+        {"rows": zeros},
+        {"rows": {**state["rows"], "states": zeros["states"] + 77}},
+        {"totals": None},
+        {"totals": {}},
+        {"totals": {**state["totals"], "games": "x"}},
+        {"iteration": -5},
+        {"iteration": None},
+        {"network": None},
+        {"optimiser": None},
+        {"precision": "x"},
+    ):
+        torch.save({**state, **changes}, file)
+        refused("checkpoint.pt: does not fit")
+    file.write_bytes(good)
+    best = (folder / "best.pt").read_bytes()
+    (folder / "best.pt").write_bytes(good)
+    refused("best.pt: is damaged")
+    (folder / "best.pt").write_bytes(best)
+    for text in ("", "{", "[1]", "5"):
+        (folder / "earlier.json").write_text(text)
+        refused("earlier.json: is damaged")
+    (folder / "earlier.json").unlink()
+    settings = json.loads((folder / "config.json").read_text())
+    for text in (
+        *(
+            json.dumps({**settings, name: 8.5})
+            for name in ("games", "iterations", "threads", "seed")
+        ),
+        json.dumps({**settings, "opponents": [1]}),
+        json.dumps({**settings, "device": None}),
+        json.dumps({**settings, "algo": []}),
+        "[]",
+        "null",
+        "[" * 100_000,
+        "{",
+    ):
+        (folder / "config.json").write_text(text)
+        refused("config.json: ")
+
+
+@pytest.mark.parametrize("learner", [Learner, TdLearner])
+def test_a_run_that_diverges_stops_and_keeps_nothing_of_it(
+    learner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = Config(
+        hidden=16, games=8, warm_start=0, iterations=4, eval_every=1, eval_pairs=1, threads=1
+    )
+    config = TINY if learner is Learner else replace(tiny, checkpoint_every=1)
+    config = replace(config, eval_every=1)
+    iterate = learner.iterate
+
+    def broken(self: Any) -> dict[str, float]:
+        numbers = dict(iterate(self))
+        if self.iteration == 2:
+            with torch.no_grad():
+                for part in self.weights().values():
+                    part.mul_(math.nan)
+        return numbers
+
+    monkeypatch.setattr(learner, "iterate", broken)
+    with pytest.raises(CheckpointError, match=r"iteration 2: .* is not finite"):
+        train(config, tmp_path / "run")
+    assert load_model(tmp_path / "run" / "model")
+    assert torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["iteration"] == 1
