@@ -196,7 +196,7 @@ def read_body(model: type[_Body], limit: int) -> _Body:
     except HTTPException:
         raise
     except _UNREADABLE as error:  # gunicorn's, of chunks or trailers that are none
-        raise Problem("bad-request", "the body's chunks cannot be read") from error
+        raise Problem("bad-request", "the body cannot be read to its end") from error
     if len(data) < (request.content_length or 0):
         raise Problem("bad-request", "the body is shorter than its Content-Length")
     if len(data) > limit:

@@ -218,6 +218,20 @@ class Tab:
         assert isinstance(answer, dict)
         return answer
 
+    def come_back(self, pattern: str, where: str, game: str) -> None:
+        """Go somewhere and back to a game before the answer to a request has come, which it then
+        does.
+        """
+        held: list[Any] = []
+        self.page.route(pattern, lambda route: held.append(route))
+        self.page.evaluate(f"location.hash = '{where}'")
+        while not held:
+            self.page.wait_for_timeout(20)
+        self.page.evaluate(f"location.hash = '{game}'")
+        self.page.wait_for_selector(".hand .spot")
+        held[0].continue_()
+        self.page.wait_for_timeout(300)
+
     def step(self) -> dict[str, Any]:
         """Play what seems best, by clicks: a stock card, a card on a pile, or a discard."""
         for source in (".spot.stock.usable", ".spot.held.usable", ".spot.discard.usable"):
@@ -540,15 +554,7 @@ def test_a_view_that_comes_late_or_not_at_all(tab: Tab, page: str) -> None:
     tab.expected = ("ERR_FAILED", "404")
     tab.deal()
     game = tab.page.evaluate("location.hash")
-    held: list[Any] = []
-    tab.page.route(f"**/static/{page}.js*", lambda route: held.append(route))
-    tab.page.evaluate(f"location.hash = '{page}/nothing'")
-    while not held:
-        tab.page.wait_for_timeout(20)
-    tab.page.evaluate(f"location.hash = '{game}'")
-    tab.page.wait_for_selector(".hand .spot")
-    held[0].continue_()
-    tab.page.wait_for_timeout(300)
+    tab.come_back(f"**/static/{page}.js*", f"#{page}/nothing", game)
     assert tab.page.locator(".hand .spot").count() > 0
     assert tab.page.locator("#alert p").count() == 0
     tab.page.unroute(f"**/static/{page}.js*")
@@ -570,15 +576,7 @@ def test_a_late_answer_for_another_game_changes_nothing(tab: Tab) -> None:
     tab.expected = ("404",)
     tab.deal()
     game = tab.page.evaluate("location.hash")
-    held: list[Any] = []
-    tab.page.route("**/v1/games/slow", lambda route: held.append(route))
-    tab.page.evaluate("location.hash = 'game/slow'")
-    while not held:
-        tab.page.wait_for_timeout(20)
-    tab.page.evaluate(f"location.hash = '{game}'")
-    tab.page.wait_for_selector(".hand .spot")
-    held[0].continue_()
-    tab.page.wait_for_timeout(300)
+    tab.come_back("**/v1/games/slow", "#game/slow", game)
     assert tab.page.locator("#alert p").count() == 0
     assert tab.page.evaluate("localStorage.getItem('skipbo.last')") == f'"{game[6:]}"'
     tab.open("#game/%E0%A4%A")
